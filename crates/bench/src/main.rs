@@ -1,0 +1,3 @@
+//! Benchmarks of Mely beside its peers, interleaved in one run.
+
+fn main() {}

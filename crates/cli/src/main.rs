@@ -1,0 +1,3 @@
+//! The mely command: web server, topology.
+
+fn main() {}

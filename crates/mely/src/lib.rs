@@ -1,0 +1,1 @@
+//! Multicore event-driven runtime: colored events, no locks in the program.

@@ -1,0 +1,1 @@
+//! The pure scheduler of Mely: color queues, stealing queues, worthiness, victim order, cost learning.

@@ -1,0 +1,3 @@
+//! Developer tasks of the Mely workspace.
+
+fn main() {}
