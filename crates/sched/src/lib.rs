@@ -1,1 +1,40 @@
-//! The pure scheduler of Mely: color queues, stealing queues, worthiness, victim order, cost learning.
+//! The scheduler of Mely, pure: the queues, and the decisions what to steal, from
+//! whom, and when that pays. No threads, no clock, no I/O: production and
+//! simulation run this very code.
+//!
+//! The ideas are those of *Efficient Workstealing for Multicore Event-Driven
+//! Systems* (ICDCS 2010, called seed 000 here) and of *Vol de tâches efficace pour
+//! systèmes événementiels multi-cœurs* (CFSE 2009, seed 002).
+//!
+//! | type | concept |
+//! |---|---|
+//! | [`ColorQueue`] | pending events of a color: the unit of stealing |
+//! | [`CoreQueue`] | colors ready on a core, its owner's alone |
+//! | [`StealQueue`] | worthy colors, in time-left intervals, open to thieves |
+//! | [`Worthiness`] | which colors are worth a steal |
+//! | [`Policy`] | which of the papers' heuristics apply |
+//! | [`Ewma`] | a cost learned from samples |
+
+mod color_queue;
+mod core_queue;
+mod cost;
+mod list;
+mod policy;
+mod steal_queue;
+mod victims;
+mod worth;
+
+pub use color_queue::{ColorQueue, Event};
+pub use core_queue::{BUNDLE_COLORS, Bundle, CoreQueue, ReadyColor};
+pub use cost::{COST_UNKNOWN_CYCLES, Ewma, time_left_cycles};
+pub use list::{Link, Linked, List};
+pub use policy::{Heuristics, Policy, UnknownPolicy};
+pub use steal_queue::StealQueue;
+pub use victims::{victims_busiest_first, victims_near_first};
+pub use worth::{
+    INTERVALS, LONG_EVENT_CYCLES, STEAL_COST_UNKNOWN_CYCLES, WAKE_COST_CYCLES, Worthiness,
+};
+
+/// How many events of one color a core runs in a row before the next ready color
+/// has its turn (seed 000, section IV-A).
+pub const BATCH_THRESHOLD: u32 = 10;

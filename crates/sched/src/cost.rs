@@ -1,0 +1,137 @@
+//! Learned costs: how long a handler runs, how long a steal takes.
+//!
+//! Seed of the idea: the papers annotate handlers after a profiling run and name
+//! learning while running as future work (seed 000, section VII).
+
+/// Cycles assumed for a handler of which nothing is known yet.
+///
+/// About what the shortest handlers of the paper's `unbalanced` workload take.
+pub const COST_UNKNOWN_CYCLES: u32 = 100;
+
+/// An average of measured cycles in which newer samples weigh more.
+///
+/// The first samples count in full (so that the estimate is good at once), later
+/// ones with one part in [`Ewma::WEIGHT`]. A largest-seen value that fades lets
+/// the scheduler treat a handler as long although it is usually short.
+///
+/// ```
+/// let mut cost = mely_sched::Ewma::new();
+/// assert_eq!(cost.mean(), None);
+/// cost.sample(1_000);
+/// assert_eq!(cost.mean(), Some(1_000));
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Ewma {
+    /// The mean, scaled by [`Ewma::SCALE`].
+    scaled_mean: u64,
+    max: u32,
+    samples: u32,
+}
+
+impl Ewma {
+    /// One part in how many a new sample weighs, once there are as many samples.
+    ///
+    /// 16 follows a change of cost within some tens of samples, and one sample that
+    /// an interrupt disturbed moves the mean by 6 % only.
+    pub const WEIGHT: u32 = 16;
+
+    const SCALE: u64 = 256;
+
+    /// No sample yet.
+    pub const fn new() -> Self {
+        Self {
+            scaled_mean: 0,
+            max: 0,
+            samples: 0,
+        }
+    }
+
+    /// Adds one measurement in cycles; more than `u32::MAX` counts as that.
+    pub fn sample(&mut self, cycles: u64) {
+        let cycles = u32::try_from(cycles).unwrap_or(u32::MAX);
+        self.samples = self.samples.saturating_add(1);
+        let weight = u64::from(self.samples.min(Self::WEIGHT));
+        let scaled = u64::from(cycles) * Self::SCALE;
+        self.scaled_mean = (self.scaled_mean * (weight - 1) + scaled) / weight;
+        self.max = cycles.max(self.max - self.max / (2 * Self::WEIGHT));
+    }
+
+    /// The mean in cycles, if there was a sample.
+    pub fn mean(&self) -> Option<u32> {
+        let mean = self.scaled_mean / Self::SCALE;
+        (self.samples > 0).then(|| u32::try_from(mean).unwrap_or(u32::MAX))
+    }
+
+    /// The largest recent sample in cycles; fades by 1/32 a sample.
+    pub fn recent_max(&self) -> u32 {
+        self.max
+    }
+
+    /// How many samples there were.
+    pub fn samples(&self) -> u32 {
+        self.samples
+    }
+}
+
+/// The time-left weight of one event: its cost divided by its handler's penalty.
+///
+/// Seed 000, section IV-B, penalty-aware stealing: a penalty makes an event look
+/// shorter than it is, so that its color is stolen later. A penalty of 0 or 1 is
+/// none. An event weighs at least one cycle, so that no pending event is invisible.
+///
+/// ```
+/// assert_eq!(mely_sched::time_left_cycles(10_000, 1_000), 10);
+/// assert_eq!(mely_sched::time_left_cycles(10_000, 0), 10_000);
+/// assert_eq!(mely_sched::time_left_cycles(10, 1_000), 1);
+/// ```
+#[inline]
+pub fn time_left_cycles(cost_cycles: u32, penalty: u32) -> u32 {
+    if penalty <= 1 {
+        cost_cycles.max(1)
+    } else {
+        (cost_cycles / penalty).max(1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn the_mean_stays_between_the_extremes(samples in proptest::collection::vec(any::<u32>(), 1..100)) {
+            let mut cost = Ewma::new();
+            samples.iter().for_each(|&s| cost.sample(u64::from(s)));
+            let mean = cost.mean().unwrap();
+            prop_assert!(mean <= *samples.iter().max().unwrap());
+            prop_assert!(u64::from(mean) + 1 >= u64::from(*samples.iter().min().unwrap()));
+            prop_assert!(cost.recent_max() >= *samples.last().unwrap());
+        }
+    }
+
+    #[test]
+    fn follows_a_change_of_cost() {
+        let mut cost = Ewma::new();
+        (0..100).for_each(|_| cost.sample(100));
+        (0..100).for_each(|_| cost.sample(10_000));
+        assert!(cost.mean().unwrap() > 9_000, "{cost:?}");
+    }
+
+    #[test]
+    fn a_rare_long_run_is_remembered_for_a_while() {
+        let mut cost = Ewma::new();
+        cost.sample(1_000_000);
+        (0..32).for_each(|_| cost.sample(100));
+        assert!(cost.recent_max() > 300_000, "{cost:?}");
+        (0..1000).for_each(|_| cost.sample(100));
+        assert!(cost.recent_max() < 1_000, "{cost:?}");
+    }
+
+    #[test]
+    fn a_measurement_beyond_the_range_saturates() {
+        let mut cost = Ewma::new();
+        cost.sample(u64::MAX);
+        assert_eq!(cost.mean(), Some(u32::MAX));
+    }
+}

@@ -1,0 +1,177 @@
+//! Which heuristics a runtime steals by.
+
+use core::fmt;
+use core::str::FromStr;
+
+/// A scheduling policy: one of the papers' configurations, or the default.
+///
+/// The names are those of `--policy` and of the result tables.
+///
+/// ```
+/// use mely_sched::Policy;
+/// assert_eq!("mely-timeleft".parse(), Ok(Policy::MelyTimeLeft));
+/// assert!("fastest".parse::<Policy>().unwrap_err().to_string().contains("adaptive"));
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Policy {
+    /// Mely's queues, no stealing (seed 000, table III).
+    MelyNoSteal,
+    /// Mely's queues with the stealing of Libasync-smp (seed 000, table III).
+    MelyBase,
+    /// Base, but only colors worth the steal (seed 000, section III-B).
+    MelyTimeLeft,
+    /// Time-left, with the annotated penalties (seed 000, section III-C).
+    MelyPenalty,
+    /// Base, but near victims first (seed 000, section III-A).
+    MelyLocality,
+    /// All three heuristics, with annotated costs and penalties (seed 000, section V).
+    Mely,
+    /// All three, with what the papers left for later: costs and the price of a
+    /// steal are learned while running, and short colors are shared in bundles.
+    #[default]
+    Adaptive,
+}
+
+/// What a [`Policy`] switches on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Heuristics {
+    /// Idle cores steal at all.
+    pub steal: bool,
+    /// Only colors whose time left is more than a steal costs may be stolen.
+    pub time_left: bool,
+    /// Penalties divide the time left.
+    pub penalty: bool,
+    /// Victims are tried near first, instead of busiest first.
+    pub locality: bool,
+    /// Costs come from measurement where no annotation is given, the price of a
+    /// steal is the measured one, and short colors are shared in bundles.
+    pub learn: bool,
+}
+
+impl Policy {
+    /// Every policy, in the order of the papers' tables.
+    pub const ALL: [Policy; 7] = [
+        Policy::MelyNoSteal,
+        Policy::MelyBase,
+        Policy::MelyTimeLeft,
+        Policy::MelyPenalty,
+        Policy::MelyLocality,
+        Policy::Mely,
+        Policy::Adaptive,
+    ];
+
+    /// The name, as `--policy` takes it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Policy::MelyNoSteal => "mely-nosteal",
+            Policy::MelyBase => "mely-base",
+            Policy::MelyTimeLeft => "mely-timeleft",
+            Policy::MelyPenalty => "mely-penalty",
+            Policy::MelyLocality => "mely-locality",
+            Policy::Mely => "mely",
+            Policy::Adaptive => "adaptive",
+        }
+    }
+
+    /// What this policy switches on.
+    pub const fn heuristics(self) -> Heuristics {
+        let base = Heuristics {
+            steal: true,
+            time_left: false,
+            penalty: false,
+            locality: false,
+            learn: false,
+        };
+        match self {
+            Policy::MelyNoSteal => Heuristics {
+                steal: false,
+                ..base
+            },
+            Policy::MelyBase => base,
+            Policy::MelyTimeLeft => Heuristics {
+                time_left: true,
+                ..base
+            },
+            Policy::MelyPenalty => Heuristics {
+                time_left: true,
+                penalty: true,
+                ..base
+            },
+            Policy::MelyLocality => Heuristics {
+                locality: true,
+                ..base
+            },
+            Policy::Mely => Heuristics {
+                time_left: true,
+                penalty: true,
+                locality: true,
+                ..base
+            },
+            Policy::Adaptive => Heuristics {
+                time_left: true,
+                penalty: true,
+                locality: true,
+                learn: true,
+                ..base
+            },
+        }
+    }
+}
+
+impl fmt::Display for Policy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// A policy name that is none.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnknownPolicy {
+    given: String,
+}
+
+impl fmt::Display for UnknownPolicy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "unknown policy '{}'; the policies are ", self.given)?;
+        for (at, policy) in Policy::ALL.iter().enumerate() {
+            let separator = if at == 0 { "" } else { ", " };
+            write!(f, "{separator}{policy}")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for UnknownPolicy {}
+
+impl FromStr for Policy {
+    type Err = UnknownPolicy;
+
+    fn from_str(name: &str) -> Result<Self, UnknownPolicy> {
+        let found = Policy::ALL.into_iter().find(|p| p.name() == name);
+        found.ok_or_else(|| UnknownPolicy {
+            given: name.to_owned(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_parses_back() {
+        for policy in Policy::ALL {
+            assert_eq!(policy.to_string().parse(), Ok(policy));
+        }
+    }
+
+    #[test]
+    fn an_unknown_name_is_named_with_the_known_ones() {
+        let said = "worker".parse::<Policy>().unwrap_err().to_string();
+        assert!(said.contains("'worker'"), "{said}");
+        for policy in Policy::ALL {
+            assert!(said.contains(policy.name()), "{said}");
+        }
+    }
+}
