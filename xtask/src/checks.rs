@@ -1,0 +1,134 @@
+//! Every command that a job runs, in one place.
+
+use crate::run::Call;
+use crate::step::{Step, Work};
+
+/// How often loom may take the processor away from a thread in one schedule.
+/// Loom's own guide advises two or three: schedules multiply with each.
+pub(crate) const LOOM_PREEMPTIONS: u32 = 3;
+
+/// The same for `verify`, which may take long.
+pub(crate) const LOOM_PREEMPTIONS_DEEP: u32 = 4;
+
+/// Which of `mely`'s unit tests Miri runs: those whose path has one of these
+/// words. The rest needs system calls that Miri does not have.
+const MIRI_FILTERS: &[&str] = &["queue", "node", "pool", "inbox", "mailbox"];
+
+/// Cases of a property test under Miri, which interprets every instruction.
+const MIRI_PROPTEST_CASES: &str = "8";
+
+pub(crate) fn fmt() -> Step {
+    Step::check("fmt", Call::cargo(&["fmt", "--all", "--check"]))
+}
+
+pub(crate) fn tidy() -> Step {
+    Step {
+        name: "tidy",
+        work: Work::Tidy,
+    }
+}
+
+/// Clippy also holds the length of functions; clippy.toml has the limit.
+pub(crate) fn clippy() -> Step {
+    let lints = ["--", "-D", "warnings", "-D", "clippy::too_many_lines"];
+    let args = [&["clippy", "--workspace", "--all-targets"][..], &lints].concat();
+    Step::check("clippy", Call::cargo(&args))
+}
+
+/// One run tells of every test that fails, not only of the first binary's.
+pub(crate) fn unit_and_doc_tests() -> Step {
+    Step::tests(
+        "tests",
+        Call::cargo(&["test", "--workspace", "--no-fail-fast"]),
+    )
+}
+
+pub(crate) fn rustdoc() -> Step {
+    let call = Call::cargo(&["doc", "--workspace", "--no-deps"]);
+    Step::check("doc", call.env("RUSTDOCFLAGS", "-D warnings"))
+}
+
+pub(crate) fn loom(preemptions: u32) -> Step {
+    let chosen = std::env::var("LOOM_MAX_PREEMPTIONS").unwrap_or(preemptions.to_string());
+    let call = Call::cargo(&["test", "--release", "-p", "mely", "--lib", "loom"])
+        .target_dir("loom")
+        .env("RUSTFLAGS", "--cfg loom")
+        .env("LOOM_MAX_PREEMPTIONS", chosen);
+    Step::tests("loom", call)
+}
+
+pub(crate) fn miri() -> Vec<Step> {
+    let filtered = [
+        &["miri", "test", "-p", "mely", "--lib", "--"][..],
+        MIRI_FILTERS,
+    ]
+    .concat();
+    vec![
+        Step::tests(
+            "miri-sched",
+            miri_call(&["miri", "test", "-p", "mely-sched"]),
+        ),
+        Step::tests("miri-mely", miri_call(&filtered)),
+    ]
+}
+
+/// Property tests ask for the current folder, which isolation denies.
+fn miri_call(args: &[&str]) -> Call {
+    Call::nightly(args)
+        .env("MIRIFLAGS", "-Zmiri-disable-isolation")
+        .env("PROPTEST_CASES", MIRI_PROPTEST_CASES)
+}
+
+/// The standard library is built with the sanitizer too, or its own
+/// synchronisation would look like races. Naming the kinds of targets leaves
+/// doctests out: rustdoc does not get the flags.
+pub(crate) fn tsan() -> Step {
+    let target = gnu_target(std::env::consts::ARCH);
+    let args = ["test", "-Zbuild-std", "--target", &target, "--workspace"];
+    let kinds = ["--lib", "--bins", "--tests", "--no-fail-fast"];
+    let call = Call::nightly(&[&args[..], &kinds].concat())
+        .target_dir("tsan")
+        .env("RUSTFLAGS", "-Zsanitizer=thread")
+        .env("TSAN_OPTIONS", "halt_on_error=1");
+    Step::tests("tsan", call)
+}
+
+fn gnu_target(arch: &str) -> String {
+    format!("{arch}-unknown-linux-gnu")
+}
+
+pub(crate) fn stress() -> Step {
+    let call = Call::cargo(&["test", "--release", "--workspace", "--no-fail-fast"]);
+    Step::tests("stress", call.env("MELY_STRESS", "long"))
+}
+
+pub(crate) fn lint() -> Vec<Step> {
+    vec![fmt(), tidy(), clippy(), rustdoc()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn thread_sanitizer_runs_without_suppressions_and_doctests() {
+        let command = tsan().command();
+        assert!(!command.contains("suppressions"), "{command}");
+        assert!(command.contains("-Zsanitizer=thread") && command.contains("--lib --bins --tests"));
+    }
+
+    #[test]
+    fn loom_builds_in_its_own_folder() {
+        let command = loom(3).command();
+        assert!(command.starts_with("CARGO_TARGET_DIR=target/loom RUSTFLAGS=\"--cfg loom\""));
+    }
+
+    #[test]
+    fn miri_filters_end_the_command() {
+        let commands: Vec<_> = miri().iter().map(Step::command).collect();
+        assert!(
+            commands[1].ends_with("--lib -- queue node pool inbox mailbox"),
+            "{commands:?}"
+        );
+    }
+}

@@ -1,0 +1,169 @@
+//! The programs that the tests call, and the Debian packages they come in.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+use crate::error::Error;
+use crate::run::Call;
+
+/// A program that the tests call, by any of its names, and its package.
+struct Tool {
+    programs: &'static [&'static str],
+    package: &'static str,
+}
+
+const TOOLS: &[Tool] = &[
+    Tool {
+        programs: &["curl"],
+        package: "curl",
+    },
+    Tool {
+        programs: &["wrk"],
+        package: "wrk",
+    },
+    Tool {
+        programs: &["h2load"],
+        package: "nghttp2-client",
+    },
+    Tool {
+        programs: &["nginx"],
+        package: "nginx",
+    },
+    Tool {
+        programs: &["chromium", "chromium-browser", "google-chrome"],
+        package: "chromium",
+    },
+];
+
+/// Debian leaves these out of an ordinary user's PATH, and nginx lives there.
+const SYSTEM_FOLDERS: &[&str] = &["/usr/local/sbin", "/usr/sbin", "/sbin"];
+
+/// Another apt at work (a machine's own updates) is waited for this long.
+const LOCK_WAIT: &str = "DPkg::Lock::Timeout=300";
+
+pub(crate) fn description() -> String {
+    let all: Vec<_> = TOOLS.iter().map(|tool| tool.package).collect();
+    format!("apt-get install what is missing of {}", all.join(" "))
+}
+
+pub(crate) fn print_missing() {
+    let missing = missing(&search_path());
+    if !missing.is_empty() {
+        println!("not installed, as asked: {}", missing.join(", "));
+    }
+}
+
+pub(crate) fn install_missing() -> Result<(), Error> {
+    let path = search_path();
+    let missing = missing(&path);
+    if missing.is_empty() {
+        println!("nothing is missing");
+        return Ok(());
+    }
+    println!("missing: {}", missing.join(", "));
+    let prefix = privilege(&missing, &path)?;
+    if let Err(error) = apt_get(&prefix, &["update"]).run() {
+        // One broken source must not stop packages that another one has.
+        println!("going on with the package lists at hand: {error}");
+    }
+    let args = [
+        &["install", "--yes", "--no-install-recommends"][..],
+        &missing,
+    ]
+    .concat();
+    apt_get(&prefix, &args)
+        .run()
+        .map_err(|error| Error::Packages {
+            missing,
+            reason: error.to_string(),
+        })
+}
+
+/// What to put before `apt-get` to be allowed to install.
+fn privilege(missing: &[&'static str], path: &[PathBuf]) -> Result<Vec<&'static str>, Error> {
+    let refuse = |reason: &str| Error::Packages {
+        missing: missing.to_vec(),
+        reason: reason.to_owned(),
+    };
+    if !is_in(path, "apt-get") {
+        return Err(refuse("there is no apt-get here"));
+    }
+    if Call::new("id", &["-u"]).output()? == "0" {
+        return Ok(Vec::new());
+    }
+    if is_in(path, "sudo") && Call::new("sudo", &["-n", "true"]).output().is_ok() {
+        return Ok(vec!["sudo", "-n"]);
+    }
+    Err(refuse("this user is not root and sudo asks for a password"))
+}
+
+/// sudo drops the environment, so the variables travel as arguments of `env`.
+fn apt_get(prefix: &[&str], args: &[&str]) -> Call {
+    let quiet = [
+        "env",
+        "DEBIAN_FRONTEND=noninteractive",
+        "apt-get",
+        "-q",
+        "-o",
+        LOCK_WAIT,
+    ];
+    let words = [prefix, &quiet, args].concat();
+    Call::new(words[0], &words[1..])
+}
+
+fn missing(path: &[PathBuf]) -> Vec<&'static str> {
+    let absent = TOOLS
+        .iter()
+        .filter(|tool| !tool.programs.iter().any(|name| is_in(path, name)));
+    absent.map(|tool| tool.package).collect()
+}
+
+fn search_path() -> Vec<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    folders(&path)
+        .chain(SYSTEM_FOLDERS.iter().map(PathBuf::from))
+        .collect()
+}
+
+fn folders(path: &OsStr) -> impl Iterator<Item = PathBuf> {
+    std::env::split_paths(path)
+}
+
+fn is_in(folders: &[PathBuf], program: &str) -> bool {
+    folders
+        .iter()
+        .any(|folder: &PathBuf| Path::new(folder).join(program).is_file())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn in_an_empty_path_everything_is_missing() {
+        let all: Vec<_> = TOOLS.iter().map(|tool| tool.package).collect();
+        assert_eq!(missing(&[]), all);
+    }
+
+    #[test]
+    fn a_machine_without_apt_is_told_the_packages() {
+        let message = privilege(&["wrk", "nginx"], &[]).unwrap_err().to_string();
+        assert!(message.contains("wrk, nginx"), "{message}");
+        assert!(message.contains("--no-install"), "{message}");
+    }
+
+    #[test]
+    fn apt_never_asks() {
+        let typed = apt_get(&["sudo", "-n"], &["install", "--yes", "wrk"]).to_string();
+        assert!(
+            typed.starts_with("sudo -n env DEBIAN_FRONTEND=noninteractive apt-get"),
+            "{typed}"
+        );
+    }
+
+    #[test]
+    fn a_shell_is_found_where_it_is() {
+        assert!(is_in(&search_path(), "sh"));
+        assert!(!is_in(&search_path(), "no-such-program"));
+    }
+}
