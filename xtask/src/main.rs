@@ -41,6 +41,7 @@ fn run_job(options: &Options) -> Result<(), Error> {
         }
         Job::Test => return test::run(options),
         Job::Verify => return verify::run(options),
+        Job::Packages => vec![packages::step()],
         Job::Lint => checks::lint(),
         Job::Tidy => vec![checks::tidy()],
         Job::Loom => vec![checks::loom(checks::LOOM_PREEMPTIONS)],

@@ -11,6 +11,7 @@ Usage: cargo xtask JOB [--no-install] [--dry-run]
 
 Jobs:
   test     install what the tests need, then lint, test, document and model-check
+  packages install the Debian packages that the tests need
   lint     fmt, tidy, clippy and rustdoc
   tidy     the rules of this repository that a machine can hold
   loom     model-check the park, steal and post protocols
@@ -28,6 +29,7 @@ Options:
 pub(crate) enum Job {
     Help,
     Test,
+    Packages,
     Lint,
     Tidy,
     Loom,
@@ -41,6 +43,7 @@ impl Job {
         Some(match name {
             "help" => Self::Help,
             "test" => Self::Test,
+            "packages" => Self::Packages,
             "lint" => Self::Lint,
             "tidy" => Self::Tidy,
             "loom" => Self::Loom,
@@ -136,7 +139,9 @@ mod tests {
 
     #[test]
     fn help_lists_every_job() {
-        for line in ["test", "lint", "tidy", "loom", "miri", "tsan", "verify"] {
+        for line in [
+            "test", "packages", "lint", "tidy", "loom", "miri", "tsan", "verify",
+        ] {
             assert!(
                 HELP.contains(&format!("\n  {line} ")),
                 "{line} is not in the help"

@@ -1,10 +1,10 @@
 //! The programs that the tests call, and the Debian packages they come in.
 
-use std::ffi::OsStr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use crate::error::Error;
 use crate::run::Call;
+use crate::step::{Step, Work};
 
 /// A program that the tests call, by any of its names, and its package.
 struct Tool {
@@ -40,6 +40,13 @@ const SYSTEM_FOLDERS: &[&str] = &["/usr/local/sbin", "/usr/sbin", "/sbin"];
 
 /// Another apt at work (a machine's own updates) is waited for this long.
 const LOCK_WAIT: &str = "DPkg::Lock::Timeout=300";
+
+pub(crate) fn step() -> Step {
+    Step {
+        name: "packages",
+        work: Work::Packages,
+    }
+}
 
 pub(crate) fn description() -> String {
     let all: Vec<_> = TOOLS.iter().map(|tool| tool.package).collect();
@@ -120,19 +127,13 @@ fn missing(path: &[PathBuf]) -> Vec<&'static str> {
 
 fn search_path() -> Vec<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
-    folders(&path)
+    std::env::split_paths(&path)
         .chain(SYSTEM_FOLDERS.iter().map(PathBuf::from))
         .collect()
 }
 
-fn folders(path: &OsStr) -> impl Iterator<Item = PathBuf> {
-    std::env::split_paths(path)
-}
-
 fn is_in(folders: &[PathBuf], program: &str) -> bool {
-    folders
-        .iter()
-        .any(|folder: &PathBuf| Path::new(folder).join(program).is_file())
+    folders.iter().any(|folder| folder.join(program).is_file())
 }
 
 #[cfg(test)]

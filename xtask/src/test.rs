@@ -5,7 +5,7 @@ use crate::error::Error;
 use crate::options::Options;
 use crate::packages;
 use crate::report;
-use crate::step::{self, Step, Work};
+use crate::step::{self, Step};
 
 pub(crate) fn run(options: &Options) -> Result<(), Error> {
     let steps = steps(options.install);
@@ -34,10 +34,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Error> {
 fn steps(install: bool) -> Vec<Step> {
     let mut steps = Vec::new();
     if install {
-        steps.push(Step {
-            name: "packages",
-            work: Work::Packages,
-        });
+        steps.push(packages::step());
     }
     steps.extend([
         checks::fmt(),
