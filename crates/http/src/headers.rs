@@ -1,5 +1,6 @@
 //! The header fields a static file server looks at, gathered in one pass.
 
+use crate::lines::byte_set;
 use crate::request::{Framing, RequestHead, Span, Version};
 use crate::status::Status;
 use httparse::Header;
@@ -131,9 +132,10 @@ fn list(value: &[u8]) -> impl Iterator<Item = &[u8]> {
         .filter(|token| !token.is_empty())
 }
 
+const HOST: [bool; 256] = byte_set(b"-._~%!$&'()*+;=:[]");
+
 /// Whether these bytes may stand in a host and port; an empty value is allowed (RFC 9112
 /// section 3.2).
 pub(crate) fn is_host(host: &[u8]) -> bool {
-    host.iter()
-        .all(|&b| b.is_ascii_alphanumeric() || b"-._~%!$&'()*+;=:[]".contains(&b))
+    host.iter().all(|&byte| HOST[usize::from(byte)])
 }

