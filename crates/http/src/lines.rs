@@ -123,3 +123,18 @@ pub(crate) const fn byte_set(others: &[u8]) -> [bool; 256] {
     }
     set
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_byte_is_searched_twice() {
+        let mut search = HeadSearch::default();
+        let head = b"GET / HTTP/1.1\r\nHost: h\r\nA: b\r\n";
+        for end in 6..=head.len() {
+            assert_eq!(search.find_end(&head[..end], &Limits::default()), Ok(None));
+            assert_eq!(search.searched, end);
+        }
+    }
+}

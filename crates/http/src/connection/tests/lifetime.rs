@@ -118,6 +118,12 @@ fn a_peer_that_never_reads_holds_little() {
         }
     }
     assert_eq!(answered, 3, "parsing stops at the limit");
+}
+
+#[test]
+fn one_file_at_a_time_is_open_for_a_peer() {
+    let world = World::new();
+    let now = world.at_ms(0);
     let files = get("/streamed.bin", "").repeat(2);
     let mut connection = world.connection();
     connection.read_buffer()[..files.len()].copy_from_slice(files.as_bytes());
