@@ -1,1 +1,76 @@
-//! Multicore event-driven runtime: colored events, no locks in the program.
+//! Mely runs an event-driven program on every core, without locks in the program.
+//!
+//! Each event carries a **color**. Events of one color run one at a time and in
+//! order; different colors run in parallel. Idle cores steal whole colors, and
+//! only when that pays. State that a color owns is reachable from its events
+//! alone, as `&mut T`, checked by the compiler:
+//!
+//! ```
+//! use std::time::Duration;
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let rt = mely::Runtime::new()?;                  // one pinned worker per core
+//! let account = rt.colored(0i64);                  // state + its own fresh color
+//! for amount in [5, 7, -2] {
+//!     account.post(move |balance, _cx| *balance += amount); // serial per color
+//! }
+//! let balance = account.with(|balance| *balance);  // from any thread
+//! assert_eq!(balance, 10);
+//! rt.shutdown(Duration::from_secs(5))?;            // drains, and reports what it could not
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! | to | use |
+//! |---|---|
+//! | own state without a lock | [`Handle::colored`], [`Colored`] |
+//! | run something later, in order | [`Colored::post`], [`Context::post`] |
+//! | bound what waits | [`ColorOptions::capacity`], [`Colored::try_post`] |
+//! | run something after a while | [`Colored::post_after`], [`Timer`] |
+//! | get a result, from async code or a thread | [`Colored::call`], [`Colored::with`] |
+//! | run a future under a color | [`Colored::spawn`] |
+//! | serve sockets | [`net`] |
+//! | see what happens | [`Handle::metrics`], [`Handler`] |
+//!
+//! The ideas come from *Efficient Workstealing for Multicore Event-Driven Systems*
+//! (ICDCS 2010), called seed 000 in these pages, and its siblings.
+
+mod builder;
+mod cell;
+mod clock;
+mod color;
+mod config;
+mod context;
+mod counters;
+mod cycles;
+mod error;
+mod event;
+mod handler;
+mod idle;
+mod inbox;
+mod metrics;
+pub mod net;
+mod reactor;
+mod remote_call;
+mod reply;
+mod runtime;
+mod shared;
+pub mod signal;
+mod sync;
+mod task;
+mod timers;
+pub mod topology;
+mod watchdog;
+mod worker;
+
+pub use builder::{BuildError, Builder, OnPanic, StallReport};
+pub use color::{Color, ColorOptions, Colored, NoSuchWorker, Via};
+pub use context::Context;
+pub use error::{CallError, PostError};
+pub use handler::{HANDLERS_MAX, Handler};
+pub use mely_sched::{Policy, UnknownPolicy};
+pub use metrics::{Events, HandlerMetrics, Snapshot, WorkerMetrics};
+pub use reactor::ReactorKind;
+pub use reply::Reply;
+pub use runtime::{Handle, Runtime, ShutdownError, ShutdownReport};
+pub use timers::Timer;

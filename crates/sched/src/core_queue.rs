@@ -168,7 +168,7 @@ impl<C: ReadyColor> CoreQueue<C> {
     }
 
     /// Takes the bundle of the colors that became ready last.
-    pub fn pop_bundle_back(&self) -> Option<Bundle<C>> {
+    pub fn take_newest(&self) -> Option<Bundle<C>> {
         let mut bundles = self.bundles.borrow_mut();
         let bundle = bundles.pop_back().filter(|b| !b.is_empty());
         if bundles.is_empty() {
@@ -180,6 +180,21 @@ impl<C: ReadyColor> CoreQueue<C> {
         self.time_left_cycles
             .set(time_left.saturating_sub(bundle.time_left_cycles()));
         Some(bundle)
+    }
+
+    /// Takes the newest bundle, or the newer half of it if it is the only one; a
+    /// single color stays.
+    pub fn split_newest(&self) -> Option<Bundle<C>> {
+        if self.bundles.borrow().len() > 1 {
+            return self.take_newest();
+        }
+        let only = self.take_newest()?;
+        let older = Bundle::new();
+        for _ in 0..only.len().div_ceil(2) {
+            older.push(only.pop()?);
+        }
+        self.push_bundle_front(older);
+        (!only.is_empty()).then_some(only)
     }
 
     /// How many colors there are.
@@ -279,8 +294,8 @@ pub(crate) mod tests {
     enum Op {
         Push(u64),
         Pop,
-        LendNewestAndTakeBack,
-        LendNewestAndLose,
+        TakeNewest,
+        SplitNewest,
     }
 
     proptest! {
@@ -290,8 +305,8 @@ pub(crate) mod tests {
         fn order_and_sums_hold(ops in proptest::collection::vec(prop_oneof![
             6 => (0u64..1000).prop_map(Op::Push),
             3 => Just(Op::Pop),
-            1 => Just(Op::LendNewestAndTakeBack),
-            1 => Just(Op::LendNewestAndLose),
+            1 => Just(Op::TakeNewest),
+            1 => Just(Op::SplitNewest),
         ], 0..400)) {
             let queue = CoreQueue::new();
             let mut model: VecDeque<(u64, u64)> = VecDeque::new();
@@ -305,16 +320,19 @@ pub(crate) mod tests {
                         let popped = queue.pop().map(|c| (c.ticket(), c.time_left_cycles));
                         prop_assert_eq!(popped, model.pop_front());
                     }
-                    Op::LendNewestAndTakeBack => if let Some(bundle) = queue.pop_bundle_back() {
-                        if queue.is_empty() {
-                            queue.push_bundle_front(bundle);
-                        } else {
-                            model.truncate(queue.len());
-                        }
-                    },
-                    Op::LendNewestAndLose => if queue.pop_bundle_back().is_some() {
-                        model.truncate(queue.len());
-                    },
+                    Op::TakeNewest => {
+                        let taken = queue.take_newest();
+                        prop_assert_eq!(taken.is_some(), !model.is_empty());
+                        let rest = model.split_off(queue.len());
+                        let first = taken.map_or(u64::MAX, |b| b.oldest_ticket());
+                        prop_assert_eq!(first, rest.front().map_or(u64::MAX, |f| f.0));
+                    }
+                    Op::SplitNewest => {
+                        let taken = queue.split_newest();
+                        prop_assert_eq!(taken.is_some(), model.len() > 1);
+                        let rest = model.split_off(queue.len());
+                        prop_assert_eq!(taken.map_or(0, |b| b.len()), rest.len());
+                    }
                 }
                 prop_assert_eq!(queue.len(), model.len());
                 prop_assert_eq!(queue.is_empty(), model.is_empty());

@@ -1,0 +1,313 @@
+//! Building a runtime.
+
+use core::fmt;
+use std::io;
+use std::time::Duration;
+
+use mely_sched::{BATCH_THRESHOLD, Policy};
+
+use crate::config::Config;
+use crate::idle::WORKERS_MAX;
+use crate::reactor::ReactorKind;
+use crate::runtime::Runtime;
+use crate::topology::{self, CpuSet};
+
+/// What a runtime does when a handler panics. The panic's message goes to the
+/// panic hook in any case, and the event counts as run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum OnPanic {
+    /// Loses that event only, counts it, and goes on with the next one.
+    #[default]
+    Continue,
+    /// Also drops all pending and later events of the color, counted as shed.
+    PoisonColor,
+    /// Ends the process.
+    Abort,
+}
+
+/// A handler that holds a core for longer than
+/// [`warn_after`](Builder::warn_after).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StallReport {
+    /// The worker whose core is held.
+    pub worker: usize,
+    /// The handler that holds it.
+    pub handler: &'static str,
+    /// For how long at the least.
+    pub held: Duration,
+}
+
+impl fmt::Display for StallReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "handler {} has held worker {} for {} ms: blocking work belongs on a thread of its own",
+            self.handler,
+            self.worker,
+            self.held.as_millis()
+        )
+    }
+}
+
+/// Why a runtime could not be built.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum BuildError {
+    /// Zero workers were asked for.
+    NoWorkers,
+    /// More workers were asked for than a runtime can have.
+    TooManyWorkers {
+        /// What was asked for.
+        given: usize,
+        /// What is possible.
+        max: usize,
+    },
+    /// A core was asked for that the process may not use, or that does not exist.
+    NoSuchCore {
+        /// The core.
+        core: usize,
+        /// Those it may use.
+        allowed: CpuSet,
+    },
+    /// An empty list of cores was given.
+    NoCores,
+    /// A batch threshold of zero would run nothing.
+    ZeroBatch,
+    /// A descriptor or thread could not be made.
+    Io {
+        /// What was being made.
+        what: &'static str,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+impl fmt::Display for BuildError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            BuildError::NoWorkers => f.write_str("a runtime needs at least one worker"),
+            BuildError::TooManyWorkers { given, max } => {
+                write!(
+                    f,
+                    "{given} workers are too many: a runtime has {max} at most"
+                )
+            }
+            BuildError::NoSuchCore { core, allowed } => {
+                write!(
+                    f,
+                    "core {core} is none that this process may use: it may use {allowed}"
+                )
+            }
+            BuildError::NoCores => f.write_str("the list of cores to use is empty"),
+            BuildError::ZeroBatch => {
+                f.write_str("a batch threshold of 0 would never run an event: use 1 or more")
+            }
+            BuildError::Io { what, source } => write!(f, "cannot make {what}: {source}"),
+        }
+    }
+}
+
+impl std::error::Error for BuildError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            BuildError::Io { source, .. } => Some(source),
+            _ => None,
+        }
+    }
+}
+
+/// Settings of a runtime that is to be built.
+///
+/// ```
+/// use mely::{Policy, Runtime};
+/// let rt = Runtime::builder().workers(4).policy(Policy::Mely).build()?;
+/// assert_eq!(rt.workers(), 4);
+/// assert!(Runtime::builder().workers(0).build().is_err());
+/// # Ok::<(), mely::BuildError>(())
+/// ```
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct Builder {
+    workers: Option<usize>,
+    cores: Option<Vec<usize>>,
+    pin: bool,
+    policy: Policy,
+    batch_threshold: u32,
+    color_capacity: usize,
+    timers_max: usize,
+    nodes_max: usize,
+    on_panic: OnPanic,
+    warn_after: Option<Duration>,
+    on_stall: fn(&StallReport),
+    worker_name: String,
+    reactor: ReactorKind,
+}
+
+impl Default for Builder {
+    fn default() -> Self {
+        Self {
+            workers: None,
+            cores: None,
+            pin: true,
+            policy: Policy::default(),
+            batch_threshold: BATCH_THRESHOLD,
+            color_capacity: usize::MAX,
+            timers_max: Self::TIMERS_MAX,
+            nodes_max: Self::NODES_MAX,
+            on_panic: OnPanic::default(),
+            warn_after: None,
+            on_stall: |report| eprintln!("mely: {report}"),
+            worker_name: "mely".to_owned(),
+            reactor: ReactorKind::default(),
+        }
+    }
+}
+
+impl Builder {
+    /// Default of [`timers_max`](Self::timers_max): 4 million, about 400 MB.
+    pub const TIMERS_MAX: usize = 4 << 20;
+
+    /// Default of [`nodes_max`](Self::nodes_max): 65 536 nodes are 4 MiB.
+    pub const NODES_MAX: usize = 1 << 16;
+
+    /// How many workers. Default: one for each core that the process may use, by
+    /// its CPU affinity and its container's CPU quota. More than there are cores
+    /// is possible; they then share cores.
+    pub fn workers(mut self, workers: usize) -> Self {
+        self.workers = Some(workers);
+        self
+    }
+
+    /// The cores to pin workers to, by OS number; workers take them in turn.
+    /// Default: those that the process may use.
+    pub fn cores(mut self, cores: impl IntoIterator<Item = usize>) -> Self {
+        self.cores = Some(cores.into_iter().collect());
+        self
+    }
+
+    /// Whether each worker is pinned to a core. Default: yes, unless there are more
+    /// workers than cores to use.
+    pub fn pin_workers(mut self, pin: bool) -> Self {
+        self.pin = pin;
+        self
+    }
+
+    /// How colors are stolen. Default: [`Policy::Adaptive`].
+    pub fn policy(mut self, policy: Policy) -> Self {
+        self.policy = policy;
+        self
+    }
+
+    /// How many events of a color run in a row while others wait. Default: 10, as
+    /// in the paper (seed 000, section IV-A).
+    pub fn batch_threshold(mut self, events: u32) -> Self {
+        self.batch_threshold = events;
+        self
+    }
+
+    /// How many events may be pending on a color for which nothing else is said.
+    /// Default: no limit.
+    pub fn color_capacity(mut self, events: usize) -> Self {
+        self.color_capacity = events;
+        self
+    }
+
+    /// How many timers each worker keeps; the events of more are shed.
+    pub fn timers_max(mut self, timers: usize) -> Self {
+        self.timers_max = timers;
+        self
+    }
+
+    /// How many free event nodes (of 64 bytes) each worker keeps for reuse.
+    pub fn nodes_max(mut self, nodes: usize) -> Self {
+        self.nodes_max = nodes;
+        self
+    }
+
+    /// What to do when a handler panics. Default: lose that event only.
+    pub fn on_panic(mut self, on_panic: OnPanic) -> Self {
+        self.on_panic = on_panic;
+        self
+    }
+
+    /// Warns when a handler holds a core for longer than this, by `on_stall`.
+    /// Default: never. Checked by a thread of its own, four times in this time.
+    pub fn warn_after(mut self, held: Duration) -> Self {
+        self.warn_after = Some(held);
+        self
+    }
+
+    /// What to do when a handler holds a core for too long. Default: a line on
+    /// standard error.
+    pub fn on_stall(mut self, on_stall: fn(&StallReport)) -> Self {
+        self.on_stall = on_stall;
+        self
+    }
+
+    /// The names of the worker threads: this, a dash, and a number.
+    pub fn worker_name(mut self, name: impl Into<String>) -> Self {
+        self.worker_name = name.into();
+        self
+    }
+
+    /// How descriptors are watched. Default: one epoll for each worker.
+    pub fn reactor(mut self, reactor: ReactorKind) -> Self {
+        self.reactor = reactor;
+        self
+    }
+
+    /// Builds the runtime and starts its workers.
+    ///
+    /// # Errors
+    ///
+    /// A [`BuildError`] that names what is wrong; nothing is left running.
+    pub fn build(self) -> Result<Runtime, BuildError> {
+        let allowed = topology::allowed_cpus();
+        let usable: Vec<usize> = match &self.cores {
+            Some(cores) => cores.clone(),
+            None => allowed.iter().collect(),
+        };
+        if let Some(&core) = usable.iter().find(|&&core| !allowed.contains(core)) {
+            return Err(BuildError::NoSuchCore { core, allowed });
+        }
+        let workers = match (self.workers, &self.cores) {
+            (Some(workers), _) => workers,
+            (None, Some(cores)) => cores.len(),
+            (None, None) => topology::default_workers(&allowed, topology::cpu_quota()),
+        };
+        if usable.is_empty() {
+            return Err(BuildError::NoCores);
+        }
+        if workers == 0 {
+            return Err(BuildError::NoWorkers);
+        }
+        if workers > WORKERS_MAX {
+            let (given, max) = (workers, WORKERS_MAX);
+            return Err(BuildError::TooManyWorkers { given, max });
+        }
+        if self.batch_threshold == 0 {
+            return Err(BuildError::ZeroBatch);
+        }
+        let pin = self.pin && workers <= usable.len();
+        let cores = (0..workers).map(|at| usable[at % usable.len()]).collect();
+        Runtime::start(self.into_config(workers), cores, pin)
+    }
+
+    fn into_config(self, workers: usize) -> Config {
+        let mut heuristics = self.policy.heuristics();
+        heuristics.steal &= workers > 1;
+        Config {
+            policy: self.policy,
+            heuristics,
+            batch_threshold: self.batch_threshold,
+            color_capacity: self.color_capacity,
+            timers_max: self.timers_max,
+            nodes_max: self.nodes_max,
+            on_panic: self.on_panic,
+            warn_after: self.warn_after,
+            on_stall: self.on_stall,
+            worker_name: self.worker_name,
+            reactor: self.reactor,
+        }
+    }
+}

@@ -1,0 +1,356 @@
+//! The color: one shared cell that producers post to and one owner runs.
+//!
+//! * A [`ColorRef`] is a counted reference: who has one may post.
+//! * An [`OwnedColor`] is the proof of ownership: there is one for a color exactly
+//!   while its inbox is not closed, and only its holder touches the fields below
+//!   `owner's alone`. It moves between threads inside queues, whose hand-over
+//!   orders the accesses.
+#![allow(unsafe_code)]
+
+use core::cell::Cell;
+use core::mem::ManuallyDrop;
+use core::ptr::NonNull;
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::Ordering::{AcqRel, Relaxed};
+
+use mely_sched::{ColorQueue, Link, Linked, ReadyColor};
+
+use crate::event::{Event, StatePtr};
+use crate::inbox::{Inbox, Pushed};
+use crate::shared::Shared;
+use crate::sync::{Arc, AtomicUsize, Mutex, lock};
+
+/// What distinguishes a color from others, fixed when it is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Traits {
+    /// Its number, for people.
+    pub(crate) id: u64,
+    /// The worker that runs it first, and always if it is pinned.
+    pub(crate) home: usize,
+    /// Never stolen.
+    pub(crate) pinned: bool,
+    /// How many events may be pending.
+    pub(crate) capacity: usize,
+}
+
+/// A color. The first cache line has all that posting and running touch.
+#[repr(C, align(64))]
+pub(crate) struct ColorCell {
+    inbox: Inbox<Event>,
+    refs: AtomicUsize,
+    // Owner's alone, down to `home`; `link` belongs to the list that holds it.
+    link: Link<ColorCell>,
+    ticket: Cell<u64>,
+    queue: ColorQueue<Event>,
+    home: Cell<usize>,
+    poisoned: Cell<bool>,
+    // Shared again.
+    /// Events posted and not begun; counted only for bounded colors.
+    pending: AtomicUsize,
+    traits: Traits,
+    shared: Arc<Shared>,
+    states: Mutex<Vec<Box<dyn Any + Send>>>,
+}
+
+/// A counted reference to a color.
+pub(crate) struct ColorRef(NonNull<ColorCell>);
+
+// SAFETY: what a reference reaches is atomic, immutable or behind a lock; the
+// owner's fields need an `OwnedColor`.
+unsafe impl Send for ColorRef {}
+// SAFETY: as above.
+unsafe impl Sync for ColorRef {}
+
+impl ColorRef {
+    /// A new color without events.
+    pub(crate) fn new(shared: Arc<Shared>, traits: Traits) -> Self {
+        let cell = ColorCell {
+            inbox: Inbox::new_closed(),
+            refs: AtomicUsize::new(1),
+            link: Cell::new(None),
+            ticket: Cell::new(0),
+            queue: ColorQueue::new(),
+            home: Cell::new(traits.home),
+            poisoned: Cell::new(false),
+            pending: AtomicUsize::new(0),
+            traits,
+            shared,
+            states: Mutex::new(Vec::new()),
+        };
+        Self(NonNull::from(Box::leak(Box::new(cell))))
+    }
+
+    #[inline]
+    fn cell(&self) -> &ColorCell {
+        // SAFETY: the count keeps the cell alive.
+        unsafe { self.0.as_ref() }
+    }
+
+    pub(crate) fn shared(&self) -> &Arc<Shared> {
+        &self.cell().shared
+    }
+
+    pub(crate) fn traits(&self) -> &Traits {
+        &self.cell().traits
+    }
+
+    /// Gives state to the color, to live as long as it.
+    pub(crate) fn adopt<T: Send + 'static>(&self, state: T) -> StatePtr<T> {
+        let mut state = Box::new(state);
+        let at = StatePtr(NonNull::from(&mut *state));
+        lock(&self.cell().states).push(state);
+        at
+    }
+
+    /// Counts one more pending event, unless the color is full.
+    #[inline]
+    pub(crate) fn reserve(&self) -> bool {
+        let cell = self.cell();
+        if cell.traits.capacity == usize::MAX {
+            return true;
+        }
+        // Relaxed: a count only; the events themselves go through the inbox.
+        let room = |pending| (pending < cell.traits.capacity).then_some(pending + 1);
+        cell.pending.fetch_update(Relaxed, Relaxed, room).is_ok()
+    }
+
+    /// Gives an event to the color. Whoever gets the color back has become its
+    /// owner and must schedule it.
+    #[inline]
+    pub(crate) fn deliver(&self, event: Event) -> Option<OwnedColor> {
+        let inbox = &self.cell().inbox;
+        if inbox.open() {
+            let owned = OwnedColor::claim(self);
+            owned.cell().queue.push(event);
+            return Some(owned);
+        }
+        self.deliver_unweighed(event)
+    }
+
+    /// Gives an event that has not been weighed to the color: its owner weighs it
+    /// when it takes the inbox.
+    pub(crate) fn deliver_unweighed(&self, event: Event) -> Option<OwnedColor> {
+        match self.cell().inbox.push(event) {
+            Pushed::Queued => None,
+            Pushed::Opened => Some(OwnedColor::claim(self)),
+            Pushed::Shut(_) => unreachable!("the inbox of a color is never shut"),
+        }
+    }
+
+    /// Whether both refer to the same color.
+    #[inline]
+    pub(crate) fn is(&self, other: &OwnedColor) -> bool {
+        self.0 == other.0
+    }
+
+    /// Whether both refer to the same color.
+    pub(crate) fn same(&self, other: &ColorRef) -> bool {
+        self.0 == other.0
+    }
+}
+
+impl Clone for ColorRef {
+    #[inline]
+    fn clone(&self) -> Self {
+        // Relaxed: whoever clones has a reference, so the cell cannot go away.
+        self.cell().refs.fetch_add(1, Relaxed);
+        Self(self.0)
+    }
+}
+
+impl Drop for ColorRef {
+    #[inline]
+    fn drop(&mut self) {
+        // Release: all that was done through this reference comes before the end
+        // of the cell. Acquire: the last one sees all of it.
+        if self.cell().refs.fetch_sub(1, AcqRel) == 1 {
+            // SAFETY: no reference is left, so the cell is ours; it was boxed.
+            drop(unsafe { Box::from_raw(self.0.as_ptr()) });
+        }
+    }
+}
+
+/// The right to run a color; also a counted reference.
+///
+/// Dropping it drops the pending events, counted as abandoned, and leaves the
+/// color idle.
+pub(crate) struct OwnedColor(NonNull<ColorCell>);
+
+// SAFETY: there is one owner at a time, and moving it through a queue orders what
+// the old and the new owner do.
+unsafe impl Send for OwnedColor {}
+
+// SAFETY: the cell is given up and taken back as it is; the link is a plain field.
+unsafe impl Linked for OwnedColor {
+    type Target = ColorCell;
+
+    #[inline]
+    fn into_raw(self) -> NonNull<ColorCell> {
+        ManuallyDrop::new(self).0
+    }
+
+    #[inline]
+    unsafe fn from_raw(raw: NonNull<ColorCell>) -> Self {
+        Self(raw)
+    }
+
+    #[inline]
+    unsafe fn link<'a>(raw: NonNull<ColorCell>) -> &'a Link<ColorCell> {
+        // SAFETY: the caller vouches that the cell is live.
+        unsafe { &(*raw.as_ptr()).link }
+    }
+}
+
+impl OwnedColor {
+    /// For whoever has just opened the inbox.
+    #[inline]
+    fn claim(color: &ColorRef) -> Self {
+        Self(ManuallyDrop::new(color.clone()).0)
+    }
+
+    #[inline]
+    fn cell(&self) -> &ColorCell {
+        // SAFETY: an owner counts as a reference.
+        unsafe { self.0.as_ref() }
+    }
+
+    /// The worker whose queues the color goes to.
+    #[inline]
+    pub(crate) fn home(&self) -> usize {
+        self.cell().home.get()
+    }
+
+    /// Makes another worker the color's home.
+    #[inline]
+    pub(crate) fn set_home(&self, worker: usize) {
+        self.cell().home.set(worker);
+    }
+
+    pub(crate) fn traits(&self) -> &Traits {
+        &self.cell().traits
+    }
+
+    /// Marks the color so that its events are dropped from now on.
+    pub(crate) fn poison(&self) {
+        self.cell().poisoned.set(true);
+    }
+
+    pub(crate) fn is_poisoned(&self) -> bool {
+        self.cell().poisoned.get()
+    }
+
+    /// A reference for others.
+    pub(crate) fn to_ref(&self) -> ColorRef {
+        ColorRef::clone(&self.borrow())
+    }
+
+    /// Lends this owner as a reference.
+    #[inline]
+    fn borrow(&self) -> ManuallyDrop<ColorRef> {
+        ManuallyDrop::new(ColorRef(self.0))
+    }
+
+    /// Counts one more pending event, unless the color is full.
+    #[inline]
+    pub(crate) fn reserve(&self) -> bool {
+        self.borrow().reserve()
+    }
+
+    /// Posts to the color from the one who owns it: after everything that is in
+    /// the inbox, which may hold earlier events of this thread.
+    #[inline]
+    pub(crate) fn push(&self, event: Event, weigh: impl Fn(&Event)) {
+        self.take_inbox(weigh);
+        self.cell().queue.push(event);
+    }
+
+    /// Takes the next event to run.
+    #[inline]
+    pub(crate) fn pop(&self, weigh: impl Fn(&Event)) -> Option<Event> {
+        let cell = self.cell();
+        let event = match cell.queue.pop() {
+            Some(event) => event,
+            None => {
+                self.take_inbox(weigh);
+                cell.queue.pop()?
+            }
+        };
+        if cell.traits.capacity != usize::MAX {
+            // Relaxed: a count only.
+            cell.pending.fetch_sub(1, Relaxed);
+        }
+        Some(event)
+    }
+
+    /// Moves what was posted by others to the pending events, weighing each.
+    #[inline]
+    pub(crate) fn take_inbox(&self, weigh: impl Fn(&Event)) {
+        let cell = self.cell();
+        if !cell.inbox.has_elements() {
+            return;
+        }
+        let posted = cell.inbox.take();
+        while let Some(event) = posted.pop_front() {
+            weigh(&event);
+            cell.queue.push(event);
+        }
+    }
+
+    /// Gives up a color without events; gives it back if there are some.
+    #[inline]
+    pub(crate) fn release(self) -> Result<(), Self> {
+        if self.cell().queue.is_empty() && self.cell().inbox.close() {
+            drop(ColorRef(self.into_raw()));
+            return Ok(());
+        }
+        Err(self)
+    }
+
+    /// Drops the events that are pending now, after showing each to `count`.
+    pub(crate) fn discard(&self, count: impl Fn(&Event)) {
+        while let Some(event) = self.pop(|_| ()) {
+            count(&event);
+            // What the closure holds is the program's, and its drop may panic.
+            if let Err(panic) = catch_unwind(AssertUnwindSafe(|| drop(event))) {
+                std::mem::forget(panic);
+            }
+        }
+    }
+}
+
+impl Drop for OwnedColor {
+    fn drop(&mut self) {
+        let mut owned = Self(self.0);
+        loop {
+            let shared = &owned.cell().shared;
+            owned.discard(|event| shared.count_abandoned(event.handler_info().name));
+            match owned.release() {
+                Ok(()) => return,
+                Err(again) => owned = again,
+            }
+        }
+    }
+}
+
+impl ReadyColor for OwnedColor {
+    #[inline]
+    fn len(&self) -> u32 {
+        self.cell().queue.len()
+    }
+
+    #[inline]
+    fn time_left_cycles(&self) -> u64 {
+        self.cell().queue.time_left_cycles()
+    }
+
+    #[inline]
+    fn ticket(&self) -> u64 {
+        self.cell().ticket.get()
+    }
+
+    #[inline]
+    fn set_ticket(&self, ticket: u64) {
+        self.cell().ticket.set(ticket);
+    }
+}

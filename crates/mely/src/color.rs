@@ -1,0 +1,483 @@
+//! Colors, and the state they own.
+
+use core::fmt;
+use core::ptr::NonNull;
+use std::time::{Duration, Instant};
+
+use crate::cell::{ColorRef, Traits};
+use crate::context::Context;
+use crate::error::{CallError, PostError};
+use crate::event::{Event, StatePtr};
+use crate::handler::Handler;
+use crate::remote_call;
+use crate::reply::{self, Reply};
+use crate::shared::Refusal;
+use crate::task;
+use crate::timers::{Delayed, Timer};
+use crate::worker;
+
+/// A color without state: the unit of serial execution.
+///
+/// Events of one color run one at a time and, as far as one thread posted them, in
+/// the order in which they were posted; events of different colors run in parallel
+/// (seed 000, section II-A).
+pub type Color = Colored<()>;
+
+/// A color that owns state: reachable only by events of the color, as `&mut T`,
+/// one at a time, without a lock.
+///
+/// A `Colored` is a reference: clone it, send it anywhere, post from any thread.
+/// The state is dropped with its color, when the last reference is gone and the
+/// last event has run.
+///
+/// ```
+/// let rt = mely::Runtime::builder().workers(2).build()?;
+/// let account = rt.colored(0i64);
+/// account.post(|balance, _cx| *balance += 5);
+/// account.post(|balance, _cx| *balance -= 2);
+/// assert_eq!(account.with(|balance| *balance), 3);
+/// # Ok::<(), mely::BuildError>(())
+/// ```
+///
+/// The compiler refuses to let the state out:
+///
+/// ```compile_fail
+/// # let rt = mely::Runtime::new().unwrap();
+/// let account = rt.colored(String::new());
+/// let mut stolen: Option<&mut String> = None;
+/// account.post(|text, _cx| stolen = Some(text));
+/// ```
+pub struct Colored<T = ()> {
+    color: ColorRef,
+    state: StatePtr<T>,
+}
+
+impl<T: Send + 'static> Colored<T> {
+    pub(crate) fn from_parts(color: ColorRef, state: StatePtr<T>) -> Self {
+        Self { color, state }
+    }
+
+    pub(crate) fn new(color: ColorRef, state: T) -> Self {
+        let state = color.adopt(state);
+        Self { color, state }
+    }
+
+    pub(crate) fn color_ref(&self) -> &ColorRef {
+        &self.color
+    }
+
+    /// The number of the color: what [`Handle::color`](crate::Handle::color) was
+    /// given, or a fresh one above 65 535.
+    pub fn id(&self) -> u64 {
+        self.color.traits().id
+    }
+
+    /// The color, without its state.
+    pub fn color(&self) -> Color {
+        Colored::from_parts(self.color.clone(), StatePtr(NonNull::dangling()))
+    }
+
+    /// Gives more state to the same color. It lives as long as the color: for the
+    /// small numbered colors, as long as the runtime.
+    ///
+    /// ```
+    /// let rt = mely::Runtime::builder().workers(1).build()?;
+    /// let (hits, names) = (rt.color(7).attach(0u32), rt.color(7).attach(String::new()));
+    /// assert_eq!(hits.id(), names.id()); // events on the two never run at once
+    /// # Ok::<(), mely::BuildError>(())
+    /// ```
+    pub fn attach<S: Send + 'static>(&self, state: S) -> Colored<S> {
+        Colored::new(self.color.clone(), state)
+    }
+
+    /// Posts as events of `handler`: for its name in the metrics, and for what it
+    /// says of cost and penalty.
+    pub fn via(&self, handler: &'static Handler) -> Via<'_, T> {
+        Via {
+            target: self,
+            handler: Some(handler),
+        }
+    }
+
+    fn unnamed(&self) -> Via<'_, T> {
+        Via {
+            target: self,
+            handler: None,
+        }
+    }
+
+    /// Posts an event: `event` runs later, under this color, on some core.
+    ///
+    /// Order: after everything that this thread posted to this color before.
+    /// Cost: some 20 ns; an event is one cache line, closures of more than 24
+    /// bytes are boxed.
+    ///
+    /// Never blocks and never fails visibly: an event for a full color, or for a
+    /// runtime that has been shut down, is dropped and counted as *shed* in the
+    /// metrics. Use [`try_post`](Self::try_post) to get it back instead.
+    #[inline]
+    pub fn post<F>(&self, event: F)
+    where
+        F: FnOnce(&mut T, &mut Context<'_, T>) + Send + 'static,
+    {
+        self.unnamed().post(event);
+    }
+
+    /// Posts an event, or gives it back.
+    ///
+    /// # Errors
+    ///
+    /// [`PostError::Full`] if the color is bounded and full, [`PostError::Closed`]
+    /// after a shutdown.
+    #[inline]
+    pub fn try_post<F>(&self, event: F) -> Result<(), PostError<F>>
+    where
+        F: FnOnce(&mut T, &mut Context<'_, T>) + Send + 'static,
+    {
+        self.unnamed().try_post(event)
+    }
+
+    /// Posts an event after a delay. See [`post_at`](Self::post_at).
+    pub fn post_after<F>(&self, delay: Duration, event: F) -> Timer
+    where
+        F: FnOnce(&mut T, &mut Context<'_, T>) + Send + 'static,
+    {
+        self.unnamed().post_after(delay, event)
+    }
+
+    /// Posts an event at a time: never earlier, later by what the core is busy
+    /// with. The timer that is returned can cancel it. A shutdown cancels it too.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// let rt = mely::Runtime::builder().workers(1).build()?;
+    /// let session = rt.colored("open");
+    /// let timeout = session.post_after(Duration::from_secs(30), |s, _cx| *s = "timed out");
+    /// assert!(timeout.cancel());
+    /// assert_eq!(session.with(|s| *s), "open");
+    /// # Ok::<(), mely::BuildError>(())
+    /// ```
+    pub fn post_at<F>(&self, at: Instant, event: F) -> Timer
+    where
+        F: FnOnce(&mut T, &mut Context<'_, T>) + Send + 'static,
+    {
+        self.unnamed().post_at(at, event)
+    }
+
+    /// Posts an event that has a result, a future for any async runtime.
+    ///
+    /// Order: as for [`post`](Self::post).
+    ///
+    /// # Errors
+    ///
+    /// The future gives a [`CallError`] if the event could not be posted or run.
+    pub fn call<R, F>(&self, event: F) -> Reply<R>
+    where
+        R: Send + 'static,
+        F: FnOnce(&mut T, &mut Context<'_, T>) -> R + Send + 'static,
+    {
+        self.unnamed().call(event)
+    }
+
+    /// Runs a critical section under this color, and waits for its result: the
+    /// remote form of locking (seed 004). The closure may borrow from the caller.
+    ///
+    /// # Panics
+    ///
+    /// Where [`try_with`](Self::try_with) gives an error: inside a handler of the
+    /// same runtime (of any color: waiting there could wait for itself), after a
+    /// shutdown, and when the closure panics.
+    pub fn with<R, F>(&self, section: F) -> R
+    where
+        R: Send,
+        F: FnOnce(&mut T) -> R + Send,
+    {
+        match self.try_with(section) {
+            Ok(result) => result,
+            Err(error) => panic!("Colored::with: {error}"),
+        }
+    }
+
+    /// Like [`with`](Self::with), with an error instead of a panic.
+    ///
+    /// # Errors
+    ///
+    /// A [`CallError`] that says why there is no result.
+    pub fn try_with<R, F>(&self, section: F) -> Result<R, CallError>
+    where
+        R: Send,
+        F: FnOnce(&mut T) -> R + Send,
+    {
+        remote_call::call_and_wait(&self.unnamed(), section)
+    }
+
+    /// Runs a future under this color: it is polled only as an event of the color,
+    /// so it never runs beside the color's other events.
+    ///
+    /// ```
+    /// let rt = mely::Runtime::builder().workers(2).build()?;
+    /// let (from, to) = (rt.colored(10), rt.colored(0));
+    /// let transfer = from.clone().spawn(async move {
+    ///     let taken = from.call(|balance, _| std::mem::take(balance)).await?;
+    ///     to.call(move |balance, _| { *balance += taken; *balance }).await
+    /// });
+    /// assert_eq!(transfer.wait(), Ok(Ok(10)));
+    /// # Ok::<(), mely::BuildError>(())
+    /// ```
+    pub fn spawn<Fut>(&self, future: Fut) -> Reply<Fut::Output>
+    where
+        Fut: Future + Send + 'static,
+        Fut::Output: Send + 'static,
+    {
+        task::spawn(self.color(), future)
+    }
+}
+
+impl<T> Clone for Colored<T> {
+    fn clone(&self) -> Self {
+        Self {
+            color: self.color.clone(),
+            state: self.state,
+        }
+    }
+}
+
+/// Two are equal if events on them never run at once: the same color.
+impl<T, S> PartialEq<Colored<S>> for Colored<T> {
+    fn eq(&self, other: &Colored<S>) -> bool {
+        self.color.same(&other.color)
+    }
+}
+
+impl<T> Eq for Colored<T> {}
+
+impl<T> fmt::Debug for Colored<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Colored")
+            .field(&self.color.traits().id)
+            .finish()
+    }
+}
+
+/// A color together with the [`Handler`] that its events are of.
+///
+/// The methods are those of [`Colored`], which see.
+#[derive(Debug)]
+pub struct Via<'a, T> {
+    target: &'a Colored<T>,
+    handler: Option<&'static Handler>,
+}
+
+impl<T: Send + 'static> Via<'_, T> {
+    /// See [`Colored::post`].
+    #[inline]
+    pub fn post<F>(&self, event: F)
+    where
+        F: FnOnce(&mut T, &mut Context<'_, T>) + Send + 'static,
+    {
+        drop(self.try_post(event));
+    }
+
+    /// See [`Colored::try_post`].
+    ///
+    /// # Errors
+    ///
+    /// [`PostError::Full`] or [`PostError::Closed`], with the event.
+    #[inline]
+    pub fn try_post<F>(&self, event: F) -> Result<(), PostError<F>>
+    where
+        F: FnOnce(&mut T, &mut Context<'_, T>) + Send + 'static,
+    {
+        let color = &self.target.color;
+        let shared = color.shared();
+        worker::with_current(shared, |worker| {
+            if let Err(refusal) = shared.admit(color, worker) {
+                return Err(match refusal {
+                    Refusal::Full => PostError::Full(event),
+                    Refusal::Closed => PostError::Closed(event),
+                });
+            }
+            let pool = worker.map(worker::Worker::pool);
+            let event = Event::new(pool, self.handler, self.target.state, event);
+            shared.post(color, event, worker);
+            Ok(())
+        })
+    }
+
+    /// See [`Colored::post_after`].
+    pub fn post_after<F>(&self, delay: Duration, event: F) -> Timer
+    where
+        F: FnOnce(&mut T, &mut Context<'_, T>) + Send + 'static,
+    {
+        let now = self.target.color.shared().clock.now();
+        // A time beyond the clock's range never comes; a century stands for it.
+        let century = Duration::from_secs(100 * 365 * 24 * 3600);
+        let at = now.checked_add(delay).unwrap_or_else(|| now + century);
+        self.post_at(at, event)
+    }
+
+    /// See [`Colored::post_at`].
+    pub fn post_at<F>(&self, at: Instant, event: F) -> Timer
+    where
+        F: FnOnce(&mut T, &mut Context<'_, T>) + Send + 'static,
+    {
+        let color = &self.target.color;
+        let shared = color.shared();
+        worker::with_current(shared, |worker| {
+            if shared.admit(color, worker).is_err() {
+                return Timer::refused();
+            }
+            let keeper = worker.map_or(color.traits().home, worker::Worker::index);
+            let cancelled = &shared.remotes[keeper].timers_cancelled;
+            let event = Event::new(None, self.handler, self.target.state, event);
+            let delayed = Delayed::new(at, color.clone(), event, cancelled);
+            let timer = delayed.timer.clone();
+            match worker {
+                Some(worker) => worker.keep_timer(delayed),
+                None => shared.send_timer(keeper, delayed),
+            }
+            timer
+        })
+    }
+
+    /// See [`Colored::call`].
+    pub fn call<R, F>(&self, event: F) -> Reply<R>
+    where
+        R: Send + 'static,
+        F: FnOnce(&mut T, &mut Context<'_, T>) -> R + Send + 'static,
+    {
+        let (answerer, reply) = reply::channel();
+        let posted = self.try_post(move |state: &mut T, cx: &mut Context<'_, T>| {
+            // On a panic the answerer is dropped, and says so.
+            let result = event(state, cx);
+            answerer.answer(Ok(result));
+        });
+        match posted {
+            Ok(()) => reply,
+            Err(refused) => {
+                let error = CallError::from(&refused);
+                drop(refused);
+                let (answerer, reply) = reply::channel();
+                answerer.answer(Err(error));
+                reply
+            }
+        }
+    }
+
+    /// The runtime's shared part.
+    pub(crate) fn color(&self) -> &ColorRef {
+        &self.target.color
+    }
+}
+
+/// Settings of a color that is to be made.
+///
+/// ```
+/// let rt = mely::Runtime::builder().workers(2).build()?;
+/// let log = rt.color_options().pinned(0).capacity(1000).colored(String::new())?;
+/// log.post(|text, cx| {
+///     assert_eq!(cx.worker(), 0);
+///     text.push_str("on worker 0, whatever thieves do");
+/// });
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
+pub struct ColorOptions {
+    shared: crate::sync::Arc<crate::shared::Shared>,
+    home: Option<usize>,
+    pinned: bool,
+    capacity: usize,
+}
+
+impl ColorOptions {
+    pub(crate) fn new(shared: crate::sync::Arc<crate::shared::Shared>) -> Self {
+        Self {
+            home: None,
+            pinned: false,
+            capacity: shared.config.color_capacity,
+            shared,
+        }
+    }
+
+    /// The worker that runs the color until another steals it. Default: the worker
+    /// that makes it, or each in turn from outside.
+    #[must_use]
+    pub fn home(mut self, worker: usize) -> Self {
+        self.home = Some(worker);
+        self
+    }
+
+    /// The worker that runs the color for good: it is never stolen (seed 002,
+    /// pinning).
+    #[must_use]
+    pub fn pinned(mut self, worker: usize) -> Self {
+        self.pinned = true;
+        self.home(worker)
+    }
+
+    /// How many events may be pending. Default: that of the runtime.
+    #[must_use]
+    pub fn capacity(mut self, events: usize) -> Self {
+        self.capacity = events;
+        self
+    }
+
+    /// Makes a fresh color.
+    ///
+    /// # Errors
+    ///
+    /// [`NoSuchWorker`] if the home is not a worker of the runtime.
+    pub fn fresh(self) -> Result<Color, NoSuchWorker> {
+        self.colored(())
+    }
+
+    /// Makes a fresh color that owns `state`.
+    ///
+    /// # Errors
+    ///
+    /// [`NoSuchWorker`] if the home is not a worker of the runtime.
+    pub fn colored<T: Send + 'static>(self, state: T) -> Result<Colored<T>, NoSuchWorker> {
+        let workers = self.shared.remotes.len();
+        if let Some(worker) = self.home.filter(|&worker| worker >= workers) {
+            return Err(NoSuchWorker { worker, workers });
+        }
+        let here = || worker::with_current(&self.shared, |w| w.map(worker::Worker::index));
+        let home = self.home.or_else(here);
+        let traits = Traits {
+            id: self.shared.next_color_id(),
+            home: home.unwrap_or_else(|| self.shared.next_home()),
+            pinned: self.pinned,
+            capacity: self.capacity,
+        };
+        Ok(Colored::new(ColorRef::new(self.shared, traits), state))
+    }
+}
+
+impl fmt::Debug for ColorOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ColorOptions")
+            .field("home", &self.home)
+            .field("pinned", &self.pinned)
+            .field("capacity", &self.capacity)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A worker number that the runtime does not have.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NoSuchWorker {
+    /// The number that was given.
+    pub worker: usize,
+    /// How many workers there are, numbered from 0.
+    pub workers: usize,
+}
+
+impl fmt::Display for NoSuchWorker {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let NoSuchWorker { worker, workers } = self;
+        let last = workers.saturating_sub(1);
+        write!(f, "no worker {worker}: the runtime has workers 0 to {last}")
+    }
+}
+
+impl std::error::Error for NoSuchWorker {}

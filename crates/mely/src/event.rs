@@ -1,0 +1,337 @@
+//! Events: a closure in a queue node of one cache line, and the free lists that
+//! nodes are reused from.
+#![allow(unsafe_code)]
+
+use core::cell::{Cell, UnsafeCell};
+use core::mem::{self, ManuallyDrop, MaybeUninit};
+use core::ptr::NonNull;
+
+use mely_sched::{Link, Linked};
+
+use crate::context::Context;
+use crate::handler::{Handler, HandlerId, HandlerInfo, HandlerKey};
+
+/// What a closure may hold to be stored in the node itself; larger ones are boxed.
+type Inline = [usize; 4];
+
+/// A queue node: exactly one cache line, so that handing it to another core moves
+/// one line.
+#[repr(C, align(64))]
+pub(crate) struct Node {
+    link: Link<Node>,
+    vtable: &'static VTable,
+    handler: Option<&'static Handler>,
+    id: Cell<HandlerId>,
+    time_left_cycles: Cell<u32>,
+    /// The state that the closure is lent, of the type that `vtable` knows; after
+    /// it the closure itself.
+    payload: UnsafeCell<MaybeUninit<Inline>>,
+}
+
+#[cfg(target_pointer_width = "64")]
+const _: () = assert!(size_of::<Node>() == 64);
+
+struct VTable {
+    /// Takes the closure out of the node, hands the node back, and calls.
+    run: unsafe fn(Event, &Context<'_, ()>),
+    /// Drops the closure in place.
+    drop: unsafe fn(NonNull<Node>),
+    /// The type of the closure.
+    name: fn() -> &'static str,
+}
+
+/// An event: a closure to be run under a color. Dropping it drops the closure.
+pub(crate) struct Event(NonNull<Node>);
+
+// SAFETY: `Event::new` takes only closures and states that are `Send`; the cells
+// in the node are reached through the event alone.
+unsafe impl Send for Event {}
+
+// SAFETY: the node is given up and taken back as it is; the link is a plain field.
+unsafe impl Linked for Event {
+    type Target = Node;
+
+    #[inline]
+    fn into_raw(self) -> NonNull<Node> {
+        ManuallyDrop::new(self).0
+    }
+
+    #[inline]
+    unsafe fn from_raw(raw: NonNull<Node>) -> Self {
+        Self(raw)
+    }
+
+    #[inline]
+    unsafe fn link<'a>(raw: NonNull<Node>) -> &'a Link<Node> {
+        // SAFETY: the caller vouches that the node is live.
+        unsafe { &(*raw.as_ptr()).link }
+    }
+}
+
+impl mely_sched::Event for Event {
+    #[inline]
+    fn time_left_cycles(&self) -> u32 {
+        self.node().time_left_cycles.get()
+    }
+}
+
+/// State that lives as long as its color, as an event carries it.
+pub(crate) struct StatePtr<T>(pub(crate) NonNull<T>);
+
+impl<T> Clone for StatePtr<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for StatePtr<T> {}
+
+// SAFETY: the pointer is dereferenced only by events of the color that owns the
+// state, one at a time; `T: Send` makes that sound on any thread.
+unsafe impl<T: Send> Send for StatePtr<T> {}
+// SAFETY: a shared `StatePtr` gives no access to the state.
+unsafe impl<T: Send> Sync for StatePtr<T> {}
+
+struct Payload<T, F> {
+    state: StatePtr<T>,
+    call: F,
+}
+
+impl Event {
+    /// Puts a closure into a node of `pool` (a fresh node without a pool).
+    ///
+    /// `state` must belong to the color that the event is posted to: only
+    /// [`Event::run`] relies on it.
+    #[inline]
+    pub(crate) fn new<T, F>(
+        pool: Option<&NodePool>,
+        handler: Option<&'static Handler>,
+        state: StatePtr<T>,
+        call: F,
+    ) -> Self
+    where
+        T: Send + 'static,
+        F: FnOnce(&mut T, &mut Context<'_, T>) + Send + 'static,
+    {
+        let payload = Payload { state, call };
+        let inline = size_of::<Payload<T, F>>() <= size_of::<Inline>()
+            && align_of::<Payload<T, F>>() <= align_of::<Inline>();
+        let vtable = if inline {
+            Typed::<T, F>::INLINE
+        } else {
+            Typed::<T, F>::BOXED
+        };
+        let node = pool.map_or_else(NodePool::fresh, NodePool::take);
+        // SAFETY: the node is free memory of the right size and ours alone; the
+        // payload fits (just asserted) or is a box, which does.
+        unsafe {
+            node.write(Node {
+                link: Cell::new(None),
+                vtable,
+                handler,
+                id: Cell::new(HandlerId::UNRESOLVED),
+                time_left_cycles: Cell::new(1),
+                payload: UnsafeCell::new(MaybeUninit::uninit()),
+            });
+            let at = (*node.as_ptr()).payload.get();
+            if inline {
+                at.cast::<Payload<T, F>>().write(payload);
+            } else {
+                at.cast::<Box<Payload<T, F>>>().write(Box::new(payload));
+            }
+        }
+        Self(node)
+    }
+
+    /// Runs the closure on its state; the node goes back to the pool of the
+    /// worker before the closure runs, so that its first post finds it warm.
+    ///
+    /// # Safety
+    ///
+    /// The caller owns the color that the event was posted to, which owns the state
+    /// that the event was made with; `context` is of that color, and no other event
+    /// of it is being run.
+    #[inline]
+    pub(crate) unsafe fn run(self, context: &Context<'_, ()>) {
+        let run = self.node().vtable.run;
+        // SAFETY: `run` is of the type that the node was made with; the rest is
+        // the caller's word.
+        unsafe { run(self, context) }
+    }
+
+    /// What the handler of the event is known by, and what is known of it.
+    pub(crate) fn handler_key(&self) -> HandlerKey {
+        let node = self.node();
+        match node.handler {
+            Some(handler) => HandlerKey(core::ptr::from_ref(handler) as usize),
+            None => HandlerKey(node.vtable.name as usize),
+        }
+    }
+
+    /// The descriptor, or one made from the type of the closure.
+    pub(crate) fn handler_info(&self) -> HandlerInfo {
+        let node = self.node();
+        match node.handler {
+            Some(handler) => handler.into(),
+            None => HandlerInfo::closure((node.vtable.name)()),
+        }
+    }
+
+    pub(crate) fn handler_id(&self) -> HandlerId {
+        self.node().id.get()
+    }
+
+    /// Records what the handler was looked up as, and what the event weighs.
+    pub(crate) fn resolve(&self, id: HandlerId, time_left_cycles: u32) {
+        self.node().id.set(id);
+        self.node().time_left_cycles.set(time_left_cycles);
+    }
+
+    #[inline]
+    fn node(&self) -> &Node {
+        // SAFETY: an event owns its node, which is live and initialised.
+        unsafe { self.0.as_ref() }
+    }
+
+    /// Takes the closure out; the node is free memory afterwards.
+    ///
+    /// # Safety
+    ///
+    /// `P` is what the node was made with.
+    #[inline]
+    unsafe fn take_payload<P>(self, pool: Option<&NodePool>) -> P {
+        let node = ManuallyDrop::new(self).0;
+        // SAFETY: the caller vouches for the type; it is read once, since the
+        // event that owned it has been given up.
+        let payload = unsafe { (*node.as_ptr()).payload.get().cast::<P>().read() };
+        // SAFETY: nothing in the node is alive any more.
+        unsafe { NodePool::give_back(pool, node) };
+        payload
+    }
+}
+
+impl Drop for Event {
+    fn drop(&mut self) {
+        /// Frees the node even when dropping the closure panics.
+        struct Free(NonNull<Node>);
+        impl Drop for Free {
+            fn drop(&mut self) {
+                // SAFETY: the payload has been dropped, or is lost to a panic.
+                unsafe { NodePool::give_back(None, self.0) };
+            }
+        }
+        let _free = Free(self.0);
+        let drop = self.node().vtable.drop;
+        // SAFETY: `drop` is of the type that the node was made with, called once.
+        unsafe { drop(self.0) };
+    }
+}
+
+/// The tables of a closure type.
+struct Typed<T, F>(core::marker::PhantomData<(T, F)>);
+
+impl<T, F> Typed<T, F>
+where
+    T: Send + 'static,
+    F: FnOnce(&mut T, &mut Context<'_, T>) + Send + 'static,
+{
+    const INLINE: &'static VTable = &VTable {
+        run: Self::run_inline,
+        drop: Self::drop_as::<Payload<T, F>>,
+        name: core::any::type_name::<F>,
+    };
+    const BOXED: &'static VTable = &VTable {
+        run: Self::run_boxed,
+        drop: Self::drop_as::<Box<Payload<T, F>>>,
+        name: core::any::type_name::<F>,
+    };
+
+    unsafe fn run_inline(event: Event, context: &Context<'_, ()>) {
+        // SAFETY: nodes with this table hold this type.
+        let payload = unsafe { event.take_payload::<Payload<T, F>>(context.pool()) };
+        // SAFETY: passed on from the caller.
+        unsafe { Self::call(payload, context) };
+    }
+
+    unsafe fn run_boxed(event: Event, context: &Context<'_, ()>) {
+        // SAFETY: nodes with this table hold this type.
+        let payload = unsafe { event.take_payload::<Box<Payload<T, F>>>(context.pool()) };
+        // SAFETY: passed on from the caller.
+        unsafe { Self::call(*payload, context) };
+    }
+
+    /// # Safety
+    ///
+    /// The caller owns the color, and no other event of it is being run.
+    #[inline]
+    unsafe fn call(payload: Payload<T, F>, context: &Context<'_, ()>) {
+        let mut state = payload.state.0;
+        let mut context = context.typed(payload.state);
+        // SAFETY: the state lives as long as its color, and only the one event of
+        // the color that is being run, this one, reaches it.
+        (payload.call)(unsafe { state.as_mut() }, &mut context);
+    }
+
+    unsafe fn drop_as<P>(node: NonNull<Node>) {
+        // SAFETY: nodes with this table hold `P`, and the caller drops it once.
+        unsafe { (*node.as_ptr()).payload.get().cast::<P>().drop_in_place() };
+    }
+}
+
+/// Free nodes of a worker: an array, because a linked free list is a chain of
+/// dependent cache misses.
+///
+/// Nodes are reused where they were run last ("hot"), up to a limit; beyond it
+/// they go back to the allocator.
+pub(crate) struct NodePool {
+    free: UnsafeCell<Vec<NonNull<Node>>>,
+    nodes_max: usize,
+}
+
+impl NodePool {
+    pub(crate) fn new(nodes_max: usize) -> Self {
+        Self {
+            free: UnsafeCell::new(Vec::new()),
+            nodes_max,
+        }
+    }
+
+    fn fresh() -> NonNull<Node> {
+        NonNull::from(Box::leak(Box::<Node>::new_uninit())).cast()
+    }
+
+    #[inline]
+    fn take(&self) -> NonNull<Node> {
+        // SAFETY: the pool is not `Sync`, and nothing else is called while the
+        // reference lives.
+        let free = unsafe { &mut *self.free.get() };
+        free.pop().unwrap_or_else(Self::fresh)
+    }
+
+    /// # Safety
+    ///
+    /// `node` came from [`NodePool::fresh`], is owned by the caller, and nothing in
+    /// it is alive.
+    #[inline]
+    unsafe fn give_back(pool: Option<&Self>, node: NonNull<Node>) {
+        if let Some(pool) = pool {
+            // SAFETY: as in `take`; a push of a pointer calls nothing of ours.
+            let free = unsafe { &mut *pool.free.get() };
+            if free.len() < pool.nodes_max {
+                free.push(node);
+                return;
+            }
+        }
+        // SAFETY: `fresh` leaked exactly this box.
+        drop(unsafe { Box::from_raw(node.cast::<MaybeUninit<Node>>().as_ptr()) });
+    }
+}
+
+impl Drop for NodePool {
+    fn drop(&mut self) {
+        for node in mem::take(self.free.get_mut()) {
+            // SAFETY: the pool owns its free nodes.
+            unsafe { Self::give_back(None, node) };
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! Handlers: what the events of a kind have in common.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+
+/// A static descriptor of a kind of event: its name in the metrics, and what the
+/// programmer knows of its cost.
+///
+/// Everything but the name is optional: what is not given is learned while
+/// running. Events that are posted without a handler get one by the type of their
+/// closure, so that costs are learned and counted for each closure of a program.
+///
+/// The annotations are those of the paper (seed 000, sections III-B and III-C).
+///
+/// ```
+/// use mely::{Handler, Runtime};
+/// static DEPOSIT: Handler = Handler::new("Deposit").cost_cycles(2_000);
+///
+/// let rt = Runtime::builder().workers(1).build()?;
+/// let account = rt.colored(0u64);
+/// account.via(&DEPOSIT).post(|balance, _cx| *balance += 5);
+/// assert_eq!(account.with(|balance| *balance), 5);
+/// assert_eq!(rt.metrics().handler("Deposit").map(|h| h.events), Some(1));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct Handler {
+    name: &'static str,
+    cost_cycles: Option<u32>,
+    penalty: u32,
+}
+
+impl Handler {
+    /// A handler with a name, and everything else to be learned.
+    pub const fn new(name: &'static str) -> Self {
+        Self {
+            name,
+            cost_cycles: None,
+            penalty: 1,
+        }
+    }
+
+    /// Annotates the mean time that an event takes, in cycles.
+    #[must_use]
+    pub const fn cost_cycles(mut self, cycles: u32) -> Self {
+        self.cost_cycles = Some(cycles);
+        self
+    }
+
+    /// Annotates the stealing penalty: the cost of an event counts divided by this
+    /// when a thief weighs the color. High for handlers that touch a large,
+    /// long-lived data set. 0 and 1 are no penalty.
+    #[must_use]
+    pub const fn penalty(mut self, penalty: u32) -> Self {
+        self.penalty = penalty;
+        self
+    }
+
+    /// The name.
+    pub const fn name(&self) -> &'static str {
+        self.name
+    }
+}
+
+/// How many handlers a process can tell apart; the events of any more count as
+/// those of the handler `(other)`. 1024 tables of 64 bytes are 64 KiB a worker.
+pub const HANDLERS_MAX: usize = 1024;
+
+/// The number of a handler, the same in all runtimes of the process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct HandlerId(u32);
+
+impl HandlerId {
+    /// Not looked up yet.
+    pub(crate) const UNRESOLVED: HandlerId = HandlerId(0);
+    const OTHER: HandlerId = HandlerId(1);
+
+    pub(crate) fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// What a handler is known by: the address of its descriptor, or of the code of a
+/// closure that has none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct HandlerKey(pub(crate) usize);
+
+/// What the process knows of a handler before running it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct HandlerInfo {
+    pub(crate) name: &'static str,
+    pub(crate) cost_cycles: Option<u32>,
+    pub(crate) penalty: u32,
+}
+
+impl HandlerInfo {
+    pub(crate) fn closure(name: &'static str) -> Self {
+        Self {
+            name,
+            cost_cycles: None,
+            penalty: 1,
+        }
+    }
+}
+
+impl From<&Handler> for HandlerInfo {
+    fn from(handler: &Handler) -> Self {
+        Self {
+            name: handler.name,
+            cost_cycles: handler.cost_cycles,
+            penalty: handler.penalty,
+        }
+    }
+}
+
+#[derive(Default)]
+struct Registry {
+    ids: HashMap<HandlerKey, HandlerId>,
+    infos: Vec<HandlerInfo>,
+}
+
+static REGISTRY: Mutex<Option<Registry>> = Mutex::new(None);
+
+fn with_registry<R>(work: impl FnOnce(&mut Registry) -> R) -> R {
+    let mut registry = REGISTRY.lock().unwrap_or_else(PoisonError::into_inner);
+    let registry = registry.get_or_insert_with(|| Registry {
+        ids: HashMap::new(),
+        infos: ["(unresolved)", "(other)"]
+            .map(HandlerInfo::closure)
+            .to_vec(),
+    });
+    work(registry)
+}
+
+/// The number of a handler, given one at its first use.
+pub(crate) fn resolve(key: HandlerKey, info: HandlerInfo) -> (HandlerId, HandlerInfo) {
+    with_registry(|registry| {
+        if let Some(&id) = registry.ids.get(&key) {
+            return (id, registry.infos[id.index()]);
+        }
+        let id = match u32::try_from(registry.infos.len()) {
+            Ok(next) if registry.infos.len() < HANDLERS_MAX => {
+                registry.infos.push(info);
+                HandlerId(next)
+            }
+            _ => HandlerId::OTHER,
+        };
+        registry.ids.insert(key, id);
+        (id, registry.infos[id.index()])
+    })
+}
+
+/// The names of all handlers so far, by number.
+pub(crate) fn names() -> Vec<&'static str> {
+    with_registry(|registry| registry.infos.iter().map(|info| info.name).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_handler_keeps_its_number() {
+        static A: Handler = Handler::new("tests::A").penalty(7);
+        let key = HandlerKey(&raw const A as usize);
+        let (first, info) = resolve(key, (&A).into());
+        assert_eq!(resolve(key, (&A).into()).0, first);
+        assert_eq!((info.name, info.penalty), ("tests::A", 7));
+        assert_eq!(names()[first.index()], "tests::A");
+    }
+}

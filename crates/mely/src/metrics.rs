@@ -1,0 +1,409 @@
+//! What a runtime has counted: every column of the papers' tables, from the
+//! running product.
+
+use core::fmt;
+use std::collections::BTreeMap;
+
+use crate::counters::{EventCounts, WorkerCounts};
+use crate::cycles;
+use crate::handler;
+use crate::shared::Shared;
+
+/// What became of events. At any moment
+/// `posted = run + shed + cancelled + abandoned + pending`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Events {
+    /// Events that were posted, delayed ones included.
+    pub posted: u64,
+    /// Events that were run, panicked ones included.
+    pub run: u64,
+    /// Events that were refused: by a full color, or after a shutdown.
+    pub shed: u64,
+    /// Delayed events that were cancelled.
+    pub cancelled: u64,
+    /// Events that were dropped at a shutdown because its deadline passed.
+    pub abandoned: u64,
+}
+
+impl Events {
+    /// Events that wait to be run or are being run.
+    pub fn pending(&self) -> u64 {
+        self.posted
+            .saturating_sub(self.run + self.shed + self.cancelled + self.abandoned)
+    }
+
+    fn add(&mut self, counts: &EventCounts) {
+        self.run += counts.run.get();
+        self.shed += counts.shed.get();
+        self.cancelled += counts.cancelled.get();
+        self.abandoned += counts.abandoned.get();
+        self.posted += counts.posted.get();
+    }
+}
+
+/// What a worker did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WorkerMetrics {
+    /// The OS number of the core it is pinned to.
+    pub core: Option<usize>,
+    /// What it did with events.
+    pub events: Events,
+    /// Handlers that panicked.
+    pub panics: u64,
+    /// Turns: batches of events of one color.
+    pub turns: u64,
+    /// Successful steals.
+    pub steals: u64,
+    /// Attempts that found nothing although something had been offered.
+    pub steal_misses: u64,
+    /// Cycles that the successful steals took.
+    pub steal_cycles: u64,
+    /// Colors that it stole.
+    pub stolen_colors: u64,
+    /// Events that came with them.
+    pub stolen_events: u64,
+    /// The time left of what it stole, in cycles (cost ÷ penalty).
+    pub stolen_cycles: u64,
+    /// Operations on locked queues.
+    pub locks: u64,
+    /// Cycles that they took, waiting and holding.
+    pub lock_cycles: u64,
+    /// How often it slept.
+    pub parks: u64,
+    /// How often it was woken to search for work.
+    pub wakes: u64,
+    /// Timers that fired.
+    pub timers_fired: u64,
+    /// Descriptors that it found ready.
+    pub readiness: u64,
+    /// Colors that were ready on its core when it last looked.
+    pub ready_colors: u64,
+}
+
+impl WorkerMetrics {
+    fn of(counts: &WorkerCounts, core: Option<usize>) -> Self {
+        let mut events = Events::default();
+        events.add(&counts.events);
+        Self {
+            core,
+            events,
+            panics: counts.panics.get(),
+            turns: counts.turns.get(),
+            steals: counts.steals.get(),
+            steal_misses: counts.steal_misses.get(),
+            steal_cycles: counts.steal_cycles.get(),
+            stolen_colors: counts.stolen_colors.get(),
+            stolen_events: counts.stolen_events.get(),
+            stolen_cycles: counts.stolen_cycles.get(),
+            locks: counts.locks.get(),
+            lock_cycles: counts.lock_cycles.get(),
+            parks: counts.parks.get(),
+            wakes: counts.wakes.get(),
+            timers_fired: counts.timers_fired.get(),
+            readiness: counts.readiness.get(),
+            ready_colors: counts.ready_colors.get(),
+        }
+    }
+}
+
+/// What the events of a handler did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HandlerMetrics {
+    /// The name: of the [`Handler`](crate::Handler), or of the closure's type.
+    pub name: &'static str,
+    /// Events that were run.
+    pub events: u64,
+    /// Events that panicked.
+    pub panics: u64,
+    /// The learned mean cost of an event, in cycles; 0 before the first sample.
+    pub cost_cycles: u64,
+}
+
+/// What a runtime has counted up to a moment.
+///
+/// ```
+/// let rt = mely::Runtime::builder().workers(2).build()?;
+/// (0..100).for_each(|_| rt.fresh_color().post(|_, _| ()));
+/// rt.settle();
+/// let metrics = rt.metrics();
+/// assert_eq!((metrics.events.run, metrics.events.pending()), (100, 0));
+/// assert!(metrics.to_prometheus().contains("mely_events_run_total 100"));
+/// # Ok::<(), mely::BuildError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Snapshot {
+    /// Over all workers and the threads outside.
+    pub events: Events,
+    /// For each worker.
+    pub workers: Vec<WorkerMetrics>,
+    /// For each handler that has run, most events first.
+    pub handlers: Vec<HandlerMetrics>,
+    /// What a steal costs, as last measured, in cycles.
+    pub steal_cost_cycles: u64,
+    /// Cycles a second of the counter that all cycles here are of.
+    pub cycles_per_second: f64,
+}
+
+impl Snapshot {
+    pub(crate) fn of(shared: &Shared) -> Self {
+        let workers: Vec<_> = shared
+            .remotes
+            .iter()
+            .map(|remote| WorkerMetrics::of(&remote.counts, remote.cpu))
+            .collect();
+        let mut events = Events::default();
+        // As in `Shared::is_quiescent`: what is done before what was posted.
+        for worker in &workers {
+            events.run += worker.events.run;
+            events.shed += worker.events.shed;
+            events.cancelled += worker.events.cancelled;
+            events.abandoned += worker.events.abandoned;
+        }
+        events.add(&shared.outside);
+        events.posted += shared
+            .remotes
+            .iter()
+            .map(|remote| remote.counts.events.posted.get())
+            .sum::<u64>();
+        Self {
+            events,
+            workers,
+            handlers: handlers_of(shared),
+            steal_cost_cycles: shared.steal_cost_cycles(),
+            cycles_per_second: cycles::per_second(),
+        }
+    }
+
+    /// The metrics of a handler, by name.
+    pub fn handler(&self, name: &str) -> Option<&HandlerMetrics> {
+        self.handlers.iter().find(|handler| handler.name == name)
+    }
+
+    /// The sum over all workers of one of their counts.
+    ///
+    /// ```
+    /// # let rt = mely::Runtime::builder().workers(2).build()?;
+    /// let steals = rt.metrics().total(|worker| worker.steals);
+    /// # let _ = steals;
+    /// # Ok::<(), mely::BuildError>(())
+    /// ```
+    pub fn total(&self, count: impl Fn(&WorkerMetrics) -> u64) -> u64 {
+        self.workers.iter().map(count).sum()
+    }
+
+    /// The mean cost of a steal in cycles; `None` if there was none.
+    pub fn cycles_per_steal(&self) -> Option<f64> {
+        let steals = self.total(|w| w.steals);
+        (steals > 0).then(|| self.total(|w| w.steal_cycles) as f64 / steals as f64)
+    }
+
+    /// The snapshot in the text format of Prometheus.
+    pub fn to_prometheus(&self) -> String {
+        Prometheus::default().write(self)
+    }
+}
+
+fn handlers_of(shared: &Shared) -> Vec<HandlerMetrics> {
+    let mut by_name = BTreeMap::new();
+    for (index, name) in handler::names().into_iter().enumerate() {
+        for counts in shared
+            .remotes
+            .iter()
+            .filter_map(|r| r.handlers[index].get())
+        {
+            let (metrics, weighed, samples) = by_name.entry(name).or_insert((
+                HandlerMetrics {
+                    name,
+                    events: 0,
+                    panics: 0,
+                    cost_cycles: 0,
+                },
+                0u128,
+                0u64,
+            ));
+            metrics.events += counts.events.get();
+            metrics.panics += counts.panics.get();
+            let new = counts.samples.get();
+            *samples += new;
+            *weighed += u128::from(counts.cost_cycles.get()) * u128::from(new);
+        }
+    }
+    let finish = |(mut metrics, weighed, samples): (HandlerMetrics, u128, u64)| {
+        let mean = weighed / u128::from(samples.max(1));
+        metrics.cost_cycles = u64::try_from(mean).unwrap_or(u64::MAX);
+        metrics
+    };
+    let mut handlers: Vec<_> = by_name.into_values().map(finish).collect();
+    handlers.retain(|handler| handler.events > 0);
+    handlers.sort_by_key(|handler| core::cmp::Reverse(handler.events));
+    handlers
+}
+
+/// Writes the text format of Prometheus.
+#[derive(Default)]
+struct Prometheus(String);
+
+impl Prometheus {
+    fn write(mut self, of: &Snapshot) -> String {
+        let events = &of.events;
+        self.counter("events_posted_total", "Events posted.", events.posted);
+        self.counter("events_run_total", "Events run.", events.run);
+        self.counter("events_shed_total", "Events refused.", events.shed);
+        self.counter(
+            "events_cancelled_total",
+            "Delayed events cancelled.",
+            events.cancelled,
+        );
+        self.counter(
+            "events_abandoned_total",
+            "Events dropped at shutdown.",
+            events.abandoned,
+        );
+        self.gauge(
+            "events_pending",
+            "Events that wait or run.",
+            events.pending(),
+        );
+        self.gauge(
+            "steal_cost_cycles",
+            "Measured cost of a steal.",
+            of.steal_cost_cycles,
+        );
+        for (name, help, count) in WORKER_COUNTERS {
+            self.family(name, help, "counter");
+            for (at, worker) in of.workers.iter().enumerate() {
+                self.sample(name, format_args!("{{worker=\"{at}\"}}"), count(worker));
+            }
+        }
+        self.family("worker_ready_colors", "Colors ready on the core.", "gauge");
+        for (at, worker) in of.workers.iter().enumerate() {
+            let label = format_args!("{{worker=\"{at}\"}}");
+            self.sample("worker_ready_colors", label, worker.ready_colors);
+        }
+        for (name, help, kind, count) in HANDLER_SAMPLES {
+            self.family(name, help, kind);
+            for handler in &of.handlers {
+                let handler_name = escaped(handler.name);
+                let label = format_args!("{{handler=\"{handler_name}\"}}");
+                self.sample(name, label, count(handler));
+            }
+        }
+        self.0
+    }
+
+    fn counter(&mut self, name: &str, help: &str, value: u64) {
+        self.family(name, help, "counter");
+        self.sample(name, format_args!(""), value);
+    }
+
+    fn gauge(&mut self, name: &str, help: &str, value: u64) {
+        self.family(name, help, "gauge");
+        self.sample(name, format_args!(""), value);
+    }
+
+    fn family(&mut self, name: &str, help: &str, kind: &str) {
+        let text = format!("# HELP mely_{name} {help}\n# TYPE mely_{name} {kind}\n");
+        self.0.push_str(&text);
+    }
+
+    fn sample(&mut self, name: &str, labels: fmt::Arguments<'_>, value: u64) {
+        self.0.push_str(&format!("mely_{name}{labels} {value}\n"));
+    }
+}
+
+fn escaped(label: &str) -> String {
+    label
+        .replace('\\', "\\\\")
+        .replace('"', "\\\"")
+        .replace('\n', "\\n")
+}
+
+type WorkerCounter = (&'static str, &'static str, fn(&WorkerMetrics) -> u64);
+
+const WORKER_COUNTERS: [WorkerCounter; 14] = [
+    (
+        "worker_events_run_total",
+        "Events run by the worker.",
+        |w| w.events.run,
+    ),
+    ("worker_panics_total", "Handlers that panicked.", |w| {
+        w.panics
+    }),
+    ("worker_turns_total", "Batches of one color.", |w| w.turns),
+    ("worker_steals_total", "Successful steals.", |w| w.steals),
+    (
+        "worker_steal_misses_total",
+        "Steals that found nothing.",
+        |w| w.steal_misses,
+    ),
+    (
+        "worker_steal_cycles_total",
+        "Cycles of successful steals.",
+        |w| w.steal_cycles,
+    ),
+    ("worker_stolen_colors_total", "Colors stolen.", |w| {
+        w.stolen_colors
+    }),
+    ("worker_stolen_events_total", "Events stolen.", |w| {
+        w.stolen_events
+    }),
+    (
+        "worker_stolen_cycles_total",
+        "Time left of what was stolen.",
+        |w| w.stolen_cycles,
+    ),
+    (
+        "worker_lock_cycles_total",
+        "Cycles in locked queues.",
+        |w| w.lock_cycles,
+    ),
+    ("worker_parks_total", "How often the worker slept.", |w| {
+        w.parks
+    }),
+    (
+        "worker_wakes_total",
+        "How often it was woken to search.",
+        |w| w.wakes,
+    ),
+    ("worker_timers_fired_total", "Timers that fired.", |w| {
+        w.timers_fired
+    }),
+    ("worker_readiness_total", "Descriptors found ready.", |w| {
+        w.readiness
+    }),
+];
+
+type HandlerSample = (
+    &'static str,
+    &'static str,
+    &'static str,
+    fn(&HandlerMetrics) -> u64,
+);
+
+const HANDLER_SAMPLES: [HandlerSample; 3] = [
+    ("handler_events_total", "Events run.", "counter", |h| {
+        h.events
+    }),
+    (
+        "handler_panics_total",
+        "Events that panicked.",
+        "counter",
+        |h| h.panics,
+    ),
+    (
+        "handler_cost_cycles",
+        "Learned mean cost of an event.",
+        "gauge",
+        |h| h.cost_cycles,
+    ),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_are_escaped() {
+        assert_eq!(escaped("a\"b\\c\nd"), "a\\\"b\\\\c\\nd");
+    }
+}

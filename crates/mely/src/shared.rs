@@ -1,0 +1,391 @@
+//! What all workers of a runtime, and all who post to it, share.
+
+use core::ptr::NonNull;
+use std::collections::HashMap;
+use std::sync::OnceLock;
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+
+use mely_sched::{STEAL_COST_UNKNOWN_CYCLES, StealQueue};
+
+use crate::cell::{ColorRef, OwnedColor, Traits};
+use crate::clock::Clock;
+use crate::color::{Color, Colored};
+use crate::config::Config;
+use crate::counters::{EventCounts, WorkerCounts};
+use crate::event::{Event, StatePtr};
+use crate::handler::Handler;
+use crate::idle::Idle;
+use crate::inbox::{Inbox, Pushed};
+use crate::reactor::{Reactor, Watch};
+use crate::sync::{Arc, AtomicBool, AtomicU64, AtomicUsize, Mutex, lock, unpoison};
+use crate::timers::Delayed;
+use crate::worker::{self, Driver, HandlerTable, Worker};
+
+/// How far the end of a runtime is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Phase {
+    /// Everybody may post.
+    Running,
+    /// Only handlers may post; timers are cancelled, readiness is ignored.
+    Draining,
+    /// Nothing runs any more.
+    Stopped,
+}
+
+/// Why a post was refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Refusal {
+    Full,
+    Closed,
+}
+
+/// The part of a worker that other threads reach.
+#[repr(align(128))]
+pub(crate) struct Remote {
+    /// Colors that became ready elsewhere; closed while the worker sleeps.
+    pub(crate) mailbox: Inbox<OwnedColor>,
+    steal_queue: Mutex<StealQueue<OwnedColor>>,
+    /// Colors in the steal queue, so that others need not lock to see there are none.
+    offered: AtomicUsize,
+    /// The oldest ticket in the steal queue.
+    oldest_offered: AtomicU64,
+    /// The worker runs an event that may be long: thieves may take its mailbox.
+    pub(crate) busy_long: AtomicBool,
+    /// How many of its timers have been cancelled and not dropped yet.
+    pub(crate) timers_cancelled: std::sync::Arc<std::sync::atomic::AtomicUsize>,
+    pub(crate) counts: WorkerCounts,
+    pub(crate) handlers: HandlerTable,
+    pub(crate) driver: Box<dyn Driver>,
+    /// The OS number of the core that the worker is pinned to.
+    pub(crate) cpu: Option<usize>,
+}
+
+impl Remote {
+    pub(crate) fn new(driver: Box<dyn Driver>, cpu: Option<usize>) -> Self {
+        Self {
+            mailbox: Inbox::new_open(),
+            steal_queue: Mutex::new(StealQueue::new()),
+            offered: AtomicUsize::new(0),
+            oldest_offered: AtomicU64::new(u64::MAX),
+            busy_long: AtomicBool::new(false),
+            timers_cancelled: std::sync::Arc::default(),
+            counts: WorkerCounts::default(),
+            handlers: worker::new_table(),
+            driver,
+            cpu,
+        }
+    }
+
+    /// Works on the steal queue under its lock, and publishes what is in it after.
+    pub(crate) fn with_steal_queue<R>(
+        &self,
+        work: impl FnOnce(&mut StealQueue<OwnedColor>) -> R,
+    ) -> R {
+        let mut queue = lock(&self.steal_queue);
+        let result = work(&mut queue);
+        // Release pairs with the acquire of `offered`; who must not miss an offer
+        // is ordered by the counts of `Idle` besides.
+        self.offered.store(queue.len(), Release);
+        self.oldest_offered.store(queue.oldest_ticket(), Release);
+        result
+    }
+
+    /// How many colors are offered to thieves.
+    #[inline]
+    pub(crate) fn offered(&self) -> usize {
+        self.offered.load(Acquire)
+    }
+
+    /// The oldest ticket among them; `u64::MAX` if there are none.
+    #[inline]
+    pub(crate) fn oldest_offered(&self) -> u64 {
+        self.oldest_offered.load(Acquire)
+    }
+
+    /// Whether a thief may find something here.
+    #[inline]
+    pub(crate) fn has_stealable_work(&self) -> bool {
+        // Acquire pairs with the release in the worker before a long event.
+        self.offered() > 0 || (self.busy_long.load(Acquire) && self.mailbox.has_elements())
+    }
+}
+
+/// A runtime, as seen by all its threads and by those who post to it.
+pub(crate) struct Shared {
+    pub(crate) config: Config,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) remotes: Box<[Remote]>,
+    pub(crate) idle: Idle,
+    /// What threads outside the runtime made happen to events.
+    pub(crate) outside: EventCounts,
+    phase: AtomicUsize,
+    next_color: AtomicU64,
+    next_home: AtomicUsize,
+    steal_cost_cycles: AtomicU64,
+    /// A pinned color for each worker, to reach what only the worker touches.
+    /// Emptied at the end: each of them refers to this very structure.
+    system: std::sync::Mutex<Vec<ColorRef>>,
+    /// The small colors that are in use, by number.
+    small: std::sync::Mutex<HashMap<u16, ColorRef>>,
+    /// The single reactor, if the runtime has one, and the watch that polls it;
+    /// the watch, too, is emptied at the end.
+    single: OnceLock<std::sync::Arc<Reactor>>,
+    single_watch: std::sync::Mutex<Option<Watch>>,
+    /// Events dropped at the end, by handler.
+    abandoned: std::sync::Mutex<HashMap<&'static str, u64>>,
+}
+
+impl Shared {
+    pub(crate) fn new(config: Config, clock: Arc<dyn Clock>, remotes: Box<[Remote]>) -> Self {
+        Self {
+            config,
+            clock,
+            remotes,
+            idle: Idle::new(),
+            outside: EventCounts::default(),
+            phase: AtomicUsize::new(Phase::Running as usize),
+            next_color: AtomicU64::new(u64::from(u16::MAX) + 1),
+            next_home: AtomicUsize::new(0),
+            steal_cost_cycles: AtomicU64::new(u64::from(STEAL_COST_UNKNOWN_CYCLES)),
+            system: std::sync::Mutex::default(),
+            small: std::sync::Mutex::default(),
+            single: OnceLock::new(),
+            single_watch: std::sync::Mutex::default(),
+            abandoned: std::sync::Mutex::default(),
+        }
+    }
+
+    pub(crate) fn phase(&self) -> Phase {
+        // Acquire pairs with the release of `enter`.
+        match self.phase.load(Acquire) {
+            0 => Phase::Running,
+            1 => Phase::Draining,
+            _ => Phase::Stopped,
+        }
+    }
+
+    /// Enters a later phase, and wakes everybody to see it. Returns the phase before.
+    pub(crate) fn enter(&self, phase: Phase) -> Phase {
+        let before = self.phase.fetch_max(phase as usize, AcqRel);
+        for worker in 0..self.remotes.len() {
+            self.remotes[worker].driver.wake();
+        }
+        match before {
+            0 => Phase::Running,
+            1 => Phase::Draining,
+            _ => Phase::Stopped,
+        }
+    }
+
+    /// What a steal costs, as last measured by any thief.
+    #[inline]
+    pub(crate) fn steal_cost_cycles(&self) -> u64 {
+        // Relaxed: an estimate.
+        self.steal_cost_cycles.load(Relaxed)
+    }
+
+    pub(crate) fn set_steal_cost_cycles(&self, cycles: u64) {
+        // Relaxed: an estimate.
+        self.steal_cost_cycles.store(cycles, Relaxed);
+    }
+
+    /// The number of a fresh color.
+    pub(crate) fn next_color_id(&self) -> u64 {
+        // Relaxed: only uniqueness matters.
+        self.next_color.fetch_add(1, Relaxed)
+    }
+
+    /// The worker for a color that nobody has placed: each in turn.
+    pub(crate) fn next_home(&self) -> usize {
+        // Relaxed: only spreading matters.
+        self.next_home.fetch_add(1, Relaxed) % self.remotes.len()
+    }
+
+    /// What an ordinary color begins with.
+    pub(crate) fn default_traits(&self, id: u64, home: usize) -> Traits {
+        Traits {
+            id,
+            home,
+            pinned: false,
+            capacity: self.config.color_capacity,
+        }
+    }
+
+    /// The color with a small number, which lives as long as the runtime. As in
+    /// the papers, numbers are spread over the cores by their remainder.
+    pub(crate) fn small_color(self: &Arc<Self>, number: u16) -> ColorRef {
+        let mut small = unpoison(self.small.lock());
+        let make = || {
+            let home = usize::from(number) % self.remotes.len();
+            ColorRef::new(
+                Arc::clone(self),
+                self.default_traits(u64::from(number), home),
+            )
+        };
+        small.entry(number).or_insert_with(make).clone()
+    }
+
+    /// Makes the pinned color of each worker.
+    pub(crate) fn make_system_colors(self: &Arc<Self>) {
+        let mut system = unpoison(self.system.lock());
+        system.extend((0..self.remotes.len()).map(|home| {
+            let traits = Traits {
+                pinned: true,
+                capacity: usize::MAX,
+                ..self.default_traits(self.next_color_id(), home)
+            };
+            ColorRef::new(Arc::clone(self), traits)
+        }));
+    }
+
+    /// The pinned color of a worker; `None` once the runtime has ended.
+    pub(crate) fn system_color(&self, worker: usize) -> Option<ColorRef> {
+        unpoison(self.system.lock()).get(worker).cloned()
+    }
+
+    /// Lets go of the colors that the runtime itself keeps alive.
+    pub(crate) fn forget_colors(&self) {
+        let system = std::mem::take(&mut *unpoison(self.system.lock()));
+        let small = std::mem::take(&mut *unpoison(self.small.lock()));
+        let watch = unpoison(self.single_watch.lock()).take();
+        drop((system, small, watch));
+    }
+
+    /// The single reactor, if the runtime has one.
+    #[inline]
+    pub(crate) fn single(&self) -> Option<&std::sync::Arc<Reactor>> {
+        self.single.get()
+    }
+
+    /// Makes all later watches go to a single reactor, which `watch` polls.
+    pub(crate) fn set_single(&self, reactor: std::sync::Arc<Reactor>, watch: Watch) {
+        *unpoison(self.single_watch.lock()) = Some(watch);
+        drop(self.single.set(reactor));
+    }
+
+    /// Whether `worker` (or a thread outside) may post to a color; counts the
+    /// event, as shed if it may not.
+    #[inline]
+    pub(crate) fn admit(&self, color: &ColorRef, worker: Option<&Worker>) -> Result<(), Refusal> {
+        let open = match worker {
+            Some(worker) => {
+                worker.remote().counts.events.posted.add(1);
+                self.phase() < Phase::Stopped
+            }
+            None => {
+                self.outside.posted.add_shared(1);
+                self.phase() == Phase::Running
+            }
+        };
+        let refusal = match open {
+            true if color.reserve() => return Ok(()),
+            true => Refusal::Full,
+            false => Refusal::Closed,
+        };
+        match worker {
+            Some(worker) => worker.remote().counts.events.shed.add(1),
+            None => self.outside.shed.add_shared(1),
+        }
+        Err(refusal)
+    }
+
+    /// Posts an event that was admitted.
+    #[inline]
+    pub(crate) fn post(&self, color: &ColorRef, event: Event, worker: Option<&Worker>) {
+        match worker {
+            Some(worker) => worker.post(color, event),
+            None => {
+                if let Some(owned) = color.deliver_unweighed(event) {
+                    self.send(owned);
+                }
+            }
+        }
+    }
+
+    /// Gives a timer to the worker that shall keep it, from another thread.
+    pub(crate) fn send_timer(self: &Arc<Self>, keeper: usize, delayed: Delayed) {
+        static SET_TIMER: Handler = Handler::new("(set timer)");
+        let Some(system) = self.system_color(keeper) else {
+            delayed.timer.cancel();
+            self.outside.shed.add_shared(1);
+            return;
+        };
+        let system: Color = Colored::from_parts(system, StatePtr(NonNull::dangling()));
+        let shared = Arc::clone(self);
+        let posted = system.via(&SET_TIMER).try_post(move |(), _cx| {
+            worker::with_current(&shared, |worker| match worker {
+                Some(worker) => worker.keep_timer(delayed),
+                None => drop(delayed),
+            });
+        });
+        if posted.is_err() {
+            self.outside.shed.add_shared(1);
+        }
+    }
+
+    /// Sends a color to the worker that is its home.
+    pub(crate) fn send(&self, color: OwnedColor) {
+        let home = color.home();
+        let remote = &self.remotes[home];
+        match remote.mailbox.push(color) {
+            Pushed::Opened => remote.driver.wake(),
+            // Acquire pairs with the release in the worker before a long event.
+            Pushed::Queued if remote.busy_long.load(Acquire) => self.wake_a_thief(),
+            Pushed::Queued => {}
+            Pushed::Shut(color) => drop(color),
+        }
+    }
+
+    /// After work was offered: wakes one sleeper for it, if nobody is searching.
+    pub(crate) fn wake_a_thief(&self) {
+        if !self.config.heuristics.steal {
+            return;
+        }
+        if let Some(chosen) = self.idle.choose_sleeper() {
+            let remote = &self.remotes[chosen];
+            if remote.mailbox.open() {
+                remote.driver.wake();
+            }
+        }
+    }
+
+    /// Whether `thief` may find something to steal.
+    pub(crate) fn has_stealable_work(&self, thief: usize) -> bool {
+        let others = self.remotes.iter().enumerate();
+        self.config.heuristics.steal
+            && others
+                .filter(|&(at, _)| at != thief)
+                .any(|(_, remote)| remote.has_stealable_work())
+    }
+
+    /// Counts an event that was dropped with its color.
+    pub(crate) fn count_abandoned(&self, handler: &'static str) {
+        self.outside.abandoned.add_shared(1);
+        *unpoison(self.abandoned.lock()).entry(handler).or_default() += 1;
+    }
+
+    /// The events that were dropped at the end, by handler.
+    pub(crate) fn abandoned(&self) -> Vec<(&'static str, u64)> {
+        let mut all: Vec<_> = unpoison(self.abandoned.lock())
+            .iter()
+            .map(|(&name, &events)| (name, events))
+            .collect();
+        all.sort_unstable();
+        all
+    }
+
+    /// Whether every event posted has been run, shed, cancelled or abandoned.
+    pub(crate) fn is_quiescent(&self) -> bool {
+        let all = || {
+            let workers = self.remotes.iter().map(|remote| &remote.counts.events);
+            workers.chain([&self.outside])
+        };
+        // What is done is read before what was posted: nothing is done before it is
+        // posted, so equal sums mean that there was a moment with nothing pending.
+        let done =
+            |e: &EventCounts| e.run.get() + e.shed.get() + e.cancelled.get() + e.abandoned.get();
+        let done: u64 = all().map(done).sum();
+        let posted: u64 = all().map(|e| e.posted.get()).sum();
+        done == posted
+    }
+}

@@ -1,0 +1,65 @@
+//! Signals, as events of a color.
+
+use std::io::{self, Read};
+
+use crate::color::Colored;
+use crate::context::Context;
+use crate::handler::Handler;
+use crate::net::UnixStream;
+
+/// The signal that a terminal sends on Ctrl-C.
+pub const SIGINT: i32 = signal_hook::consts::SIGINT;
+/// The signal that asks a process to end.
+pub const SIGTERM: i32 = signal_hook::consts::SIGTERM;
+/// The signal that asks a server to look at its configuration again.
+pub const SIGHUP: i32 = signal_hook::consts::SIGHUP;
+
+static SIGNAL: Handler = Handler::new("Signal");
+
+/// Signals that are being watched, until this is dropped.
+#[derive(Debug)]
+#[must_use = "signals are watched until this is dropped"]
+pub struct Signals {
+    streams: Vec<UnixStream>,
+    ids: Vec<signal_hook::SigId>,
+}
+
+impl Signals {
+    /// Posts an event to `target` for each of `signals` that arrives; several of
+    /// one number that arrive close together may be one event. Their default
+    /// action is off from then on.
+    ///
+    /// # Errors
+    ///
+    /// What the system says; signals that cannot be caught among them.
+    pub fn watch<T, F>(signals: &[i32], target: &Colored<T>, call: F) -> io::Result<Self>
+    where
+        T: Send + 'static,
+        F: Fn(&mut T, &mut Context<'_, T>, i32) + Clone + Send + Sync + 'static,
+    {
+        let (mut streams, mut ids) = (Vec::new(), Vec::new());
+        for &signal in signals {
+            let (read, write) = std::os::unix::net::UnixStream::pair()?;
+            ids.push(signal_hook::low_level::pipe::register(signal, write)?);
+            let drained = read.try_clone()?;
+            let mut stream = UnixStream::new(read)?;
+            let call = call.clone();
+            stream.watch(target, &SIGNAL, move |state, cx, _ready| {
+                let mut bytes = [0; 64];
+                while matches!((&drained).read(&mut bytes), Ok(count) if count == bytes.len()) {}
+                call(state, cx, signal);
+            })?;
+            streams.push(stream);
+        }
+        Ok(Self { streams, ids })
+    }
+}
+
+impl Drop for Signals {
+    fn drop(&mut self) {
+        for id in self.ids.drain(..) {
+            signal_hook::low_level::unregister(id);
+        }
+        self.streams.clear();
+    }
+}

@@ -1,0 +1,182 @@
+//! Stealing, and what a core does so that others can steal from it.
+
+use std::sync::atomic::Ordering::Release;
+
+use mely_sched::{Bundle, ReadyColor, StealQueue, victims_busiest_first};
+
+use super::Worker;
+use crate::cell::OwnedColor;
+use crate::shared::Remote;
+
+/// A steal that took longer was interrupted, and says nothing of what steals cost.
+const STEAL_COST_MAX_CYCLES: u64 = 20_000;
+
+impl Worker {
+    /// Takes colors from another core. Returns whether there is something to run.
+    pub(super) fn steal(&self) -> bool {
+        let heuristics = self.shared.config.heuristics;
+        if !heuristics.steal {
+            return false;
+        }
+        if heuristics.locality {
+            self.victims.iter().any(|&victim| self.steal_from(victim))
+        } else {
+            let remotes = &self.shared.remotes;
+            let busiest = |core: usize| remotes[core].offered();
+            victims_busiest_first(self.index, remotes.len(), busiest)
+                .any(|victim| self.steal_from(victim))
+        }
+    }
+
+    fn steal_from(&self, victim: usize) -> bool {
+        let victim = &self.shared.remotes[victim];
+        if !victim.has_stealable_work() {
+            return false;
+        }
+        let start = self.shared.clock.cycles();
+        let heuristics = self.shared.config.heuristics;
+        let stolen = self.with_steal_queue(victim, |queue| {
+            if heuristics.time_left {
+                queue.steal_longest(heuristics.learn)
+            } else {
+                queue.steal_first_below_half(victim.counts.running.get() != 0)
+            }
+        });
+        let stolen = stolen.or_else(|| self.steal_mailbox(victim));
+        let counts = &self.remote().counts;
+        let Some(stolen) = stolen else {
+            counts.steal_misses.add(1);
+            return false;
+        };
+        counts.steals.add(1);
+        counts.stolen_colors.add(stolen.len() as u64);
+        counts.stolen_cycles.add(stolen.time_left_cycles());
+        self.take_over(stolen);
+        let cycles = self.shared.clock.cycles().saturating_sub(start);
+        counts.steal_cycles.add(cycles);
+        self.learn_steal_cost(cycles);
+        true
+    }
+
+    /// Makes stolen colors this core's own. The first is run next, so it is not
+    /// offered again.
+    fn take_over(&self, stolen: Bundle<OwnedColor>) {
+        let counts = &self.remote().counts;
+        let mut first = true;
+        while let Some(color) = stolen.pop() {
+            color.set_home(self.index);
+            color.take_inbox(|e| self.costs.weigh(e));
+            counts.stolen_events.add(u64::from(color.len()));
+            if first {
+                self.keep(color);
+            } else {
+                self.make_ready(color);
+            }
+            first = false;
+        }
+    }
+
+    /// Takes what was sent to a core that is held up by a long event.
+    fn steal_mailbox(&self, victim: &Remote) -> Option<Bundle<OwnedColor>> {
+        let sent = victim.mailbox.take();
+        let stolen = Bundle::new();
+        while let Some(color) = sent.pop_front() {
+            if color.traits().pinned {
+                self.shared.send(color);
+            } else {
+                stolen.push(color);
+            }
+        }
+        (!stolen.is_empty()).then_some(stolen)
+    }
+
+    fn learn_steal_cost(&self, cycles: u64) {
+        let mut cost = self.steal_cost.get();
+        cost.sample(cycles.min(STEAL_COST_MAX_CYCLES));
+        self.steal_cost.set(cost);
+        if let Some(mean) = cost.mean() {
+            self.shared.set_steal_cost_cycles(u64::from(mean));
+        }
+    }
+
+    /// Offers about half of the short colors to cores that have nothing to do.
+    pub(super) fn share_with_idle_cores(&self) {
+        let idle = self.shared.idle.hint();
+        if !idle.any() || self.ready.len() < 2 {
+            return;
+        }
+        let mut share = self.worth.colors_to_share(
+            self.ready.len(),
+            self.ready.time_left_cycles(),
+            self.shared.steal_cost_cycles(),
+            idle.searching() > 0,
+        );
+        if share == 0 || self.remote().offered() > 0 {
+            return;
+        }
+        self.with_steal_queue(self.remote(), |queue| {
+            while share > 0 {
+                let Some(bundle) = self.ready.split_newest() else {
+                    break;
+                };
+                share = share.saturating_sub(bundle.len());
+                queue.push_bundle(bundle);
+            }
+        });
+        self.shared.wake_a_thief();
+    }
+
+    /// Offers everything before an event that may keep this core for long: the
+    /// short colors, and what others send meanwhile.
+    pub(super) fn publish_all(&self) {
+        let remote = self.remote();
+        // Release, and the read-modify-write of the mailbox after it: who pushes
+        // later sees the flag, what was pushed earlier is taken here.
+        remote.busy_long.store(true, Release);
+        if !remote.mailbox.touch_empty() {
+            self.take_mailbox();
+        }
+        if !self.ready.is_empty() {
+            self.with_steal_queue(remote, |queue| {
+                while let Some(bundle) = self.ready.take_newest() {
+                    queue.push_bundle(bundle);
+                }
+            });
+        }
+        if remote.offered() > 0 {
+            self.shared.wake_a_thief();
+        }
+    }
+
+    pub(super) fn end_long_event(&self) {
+        // Release: only that the flag is not seen before what came before it.
+        self.remote().busy_long.store(false, Release);
+    }
+
+    /// Ends the search that this worker was woken for, now that it has work; the
+    /// last to search passes the search on if there is more.
+    pub(super) fn end_search(&self) {
+        if self.searching.replace(false)
+            && self.shared.idle.found_work()
+            && self.shared.has_stealable_work(usize::MAX)
+        {
+            self.shared.wake_a_thief();
+        }
+    }
+
+    /// Works on a steal queue, counting the time that the lock took.
+    pub(super) fn with_steal_queue<R>(
+        &self,
+        remote: &Remote,
+        work: impl FnOnce(&mut StealQueue<OwnedColor>) -> R,
+    ) -> R {
+        let start = self.shared.clock.cycles();
+        let result = remote.with_steal_queue(work);
+        let counts = &self.remote().counts;
+        counts.locks.add(1);
+        counts
+            .lock_cycles
+            .add(self.shared.clock.cycles().saturating_sub(start));
+        result
+    }
+}

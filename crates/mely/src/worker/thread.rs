@@ -1,0 +1,99 @@
+//! The thread of a worker: steps until there is nothing to run, then sleeps.
+#![allow(unsafe_code)]
+
+use core::cell::Cell;
+use core::ptr;
+use std::sync::atomic::Ordering::Release;
+
+use super::{Step, Worker};
+use crate::shared::{Phase, Shared};
+use crate::sync::Arc;
+
+thread_local! {
+    /// The worker of this thread, while [`run_worker`] runs.
+    static CURRENT: Cell<*const Worker> = const { Cell::new(ptr::null()) };
+}
+
+/// Calls `work` with the worker of this thread, if it is one of this runtime.
+#[inline]
+pub(crate) fn with_current<R>(shared: &Arc<Shared>, work: impl FnOnce(Option<&Worker>) -> R) -> R {
+    // A thread that is being torn down has no worker any more.
+    let current = CURRENT.try_with(Cell::get).unwrap_or(ptr::null());
+    // SAFETY: `run_worker` keeps the worker alive, on this very thread, for as long
+    // as the pointer is there.
+    let worker = unsafe { current.as_ref() };
+    work(worker.filter(|worker| Arc::ptr_eq(worker.shared(), shared)))
+}
+
+/// Runs a worker on this thread until the runtime stops.
+pub(crate) fn run_worker(worker: &Worker) {
+    struct Unset(*const Worker);
+    impl Drop for Unset {
+        fn drop(&mut self) {
+            CURRENT.set(self.0);
+        }
+    }
+    let _unset = Unset(CURRENT.replace(worker));
+    while worker.shared.phase() < Phase::Stopped {
+        if worker.step() == Step::Idle {
+            worker.sleep();
+        }
+    }
+    worker.wind_down();
+}
+
+impl Worker {
+    /// Sleeps until there may be something to run.
+    ///
+    /// The order is what makes sleeping safe: the mailbox is closed before the
+    /// worker lies down, so who chooses it as a sleeper finds it closed and wakes
+    /// it; and work is looked for once more after, so what was offered before the
+    /// worker lay down is found.
+    pub(crate) fn sleep(&self) {
+        let remote = self.remote();
+        let running = self.shared.phase() == Phase::Running;
+        self.fire_timers(running);
+        if !self.ready.is_empty() || !self.pinned.is_empty() || !remote.mailbox.close() {
+            return;
+        }
+        remote.counts.ready_colors.set(0);
+        let idle = &self.shared.idle;
+        idle.lie_down(self.index, self.searching.replace(false));
+        let stay = remote.offered() > 0
+            || self.shared.has_stealable_work(self.index)
+            || self.shared.phase() == Phase::Stopped;
+        let now = self.shared.clock.now();
+        let timeout = self
+            .next_deadline()
+            .map(|at| at.saturating_duration_since(now));
+        if !stay {
+            remote.counts.parks.add(1);
+            let ready = remote.driver.wait(timeout, running);
+            remote.counts.readiness.add(ready as u64);
+        }
+        remote.mailbox.open();
+        self.searching.set(idle.get_up(self.index));
+        if self.searching.get() {
+            remote.counts.wakes.add(1);
+        }
+        self.fire_timers(self.shared.phase() == Phase::Running);
+    }
+
+    /// Drops all that this worker holds, counted as abandoned.
+    fn wind_down(&self) {
+        let remote = self.remote();
+        remote.busy_long.store(false, Release);
+        drop(remote.mailbox.shut_down());
+        while let Some(bundle) = remote.with_steal_queue(mely_sched::StealQueue::take_oldest) {
+            drop(bundle);
+        }
+        while let Some(bundle) = self.ready.take_newest() {
+            drop(bundle);
+        }
+        while let Some(color) = self.pinned.pop() {
+            drop(color);
+        }
+        let cancelled = self.timers.borrow_mut().cancel_all();
+        remote.counts.events.cancelled.add(cancelled);
+    }
+}
