@@ -1,3 +1,7 @@
 //! Benchmarks of Mely beside its peers, interleaved in one run.
 
-fn main() {}
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    mely_bench::main()
+}

@@ -1,0 +1,171 @@
+//! Benchmarks of Mely beside its peers.
+//!
+//! One run interleaves all implementations round-robin, repeats, drops what other
+//! load has disturbed (and says so), and gives medians with their extremes:
+//!
+//! ```text
+//! mely-bench peers --workload P --repeat 9 --json results.json
+//! ```
+//!
+//! | file | what |
+//! |---|---|
+//! | `workloads/` | what is run: a file for each, with every implementation |
+//! | `implementation` | who runs it |
+//! | `rounds`, `tally`, `spin`, `random` | what the workloads have in common |
+//! | `peers` | the interleaved run |
+//! | `single` | one run in this or in another process |
+//! | `disturbance` | whether something else used the machine meanwhile |
+//! | `machine` | what the machine is |
+//! | `report` | the table and the JSON file |
+
+mod disturbance;
+mod implementation;
+mod machine;
+mod peers;
+mod random;
+mod report;
+mod rounds;
+mod single;
+mod spin;
+mod tally;
+mod workloads;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+use std::{fmt, io};
+
+use clap::{Parser, Subcommand};
+
+pub use implementation::{Allocator, Implementation, UnknownImplementation};
+pub use peers::PeersOptions;
+pub use report::Row;
+pub use single::SingleOptions;
+pub use workloads::{Failure, Run, Workload};
+
+/// The benchmarks: a subcommand for each.
+#[derive(Clone, Debug, Subcommand)]
+pub enum Bench {
+    /// Events per second of each workload, beside the peers and the floor.
+    Peers(PeersOptions),
+    /// One run of one workload in this process, for `peers` and for profilers.
+    Single(SingleOptions),
+}
+
+/// Runs a benchmark and prints what it found.
+///
+/// # Errors
+///
+/// An [`Error`] that names what could not be run or written.
+///
+/// ```no_run
+/// use clap::Parser;
+/// #[derive(Parser)]
+/// struct Command {
+///     #[command(subcommand)]
+///     bench: mely_bench::Bench,
+/// }
+/// let command = Command::parse_from(["bench", "peers", "--workload", "P"]);
+/// mely_bench::run(&command.bench)?;
+/// # Ok::<(), mely_bench::Error>(())
+/// ```
+pub fn run(bench: &Bench) -> Result<(), Error> {
+    match bench {
+        Bench::Peers(options) => peers::run(options),
+        Bench::Single(options) => single::run(options),
+    }
+}
+
+/// The program `mely-bench`: reads the command line, and says on standard error
+/// what went wrong.
+pub fn main() -> ExitCode {
+    /// Benchmarks of Mely beside its peers, interleaved in one run.
+    #[derive(Parser)]
+    #[command(version)]
+    struct Command {
+        #[command(subcommand)]
+        bench: Bench,
+    }
+    match run(&Command::parse().bench) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("mely-bench: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// What a run measured.
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct Outcome {
+    /// Events that were run.
+    pub events: u64,
+    /// In this time.
+    pub time: Duration,
+}
+
+impl Outcome {
+    /// Events per second.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// let outcome = mely_bench::Outcome { events: 500, time: Duration::from_millis(250) };
+    /// assert_eq!(outcome.events_per_second(), 2000.0);
+    /// ```
+    pub fn events_per_second(&self) -> f64 {
+        self.events as f64 / self.time.as_secs_f64()
+    }
+}
+
+/// Why a benchmark could not be run.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Error {
+    /// The run of an implementation failed.
+    Run {
+        /// What was run.
+        workload: Workload,
+        /// By whom.
+        implementation: Implementation,
+        /// Why it failed.
+        source: Failure,
+    },
+    /// A file could not be read or written.
+    File {
+        /// Where it is.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// Standard output is closed or full.
+    Output(io::Error),
+    /// The chosen implementations are none that can be run here.
+    NothingToRun,
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::Run {
+                workload,
+                implementation,
+                source,
+            } => write!(f, "{workload} by {implementation} failed: {source}"),
+            Error::File { path, source } => write!(f, "{}: {source}", path.display()),
+            Error::Output(source) => write!(f, "standard output: {source}"),
+            Error::NothingToRun => {
+                f.write_str("nothing to run: all chosen implementations are missing here")
+            }
+        }
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Error::Run { source, .. } => Some(&**source),
+            Error::File { source, .. } | Error::Output(source) => Some(source),
+            Error::NothingToRun => None,
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! What a benchmark found: a table to read, an array of rows to keep.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::Path;
+
+use serde::Serialize;
+
+use crate::Error;
+
+/// What an implementation reached on a workload.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Row {
+    /// The benchmark, as its subcommand is named.
+    pub bench: &'static str,
+    /// The workload.
+    pub workload: String,
+    /// The implementation.
+    pub implementation: String,
+    /// What the figures are of.
+    pub unit: &'static str,
+    /// The middle of the runs.
+    pub median: f64,
+    /// The least of the runs.
+    pub min: f64,
+    /// The most of the runs.
+    pub max: f64,
+    /// How many runs the figures are of: those that nothing disturbed.
+    pub runs: usize,
+}
+
+impl Row {
+    /// Sums up runs; `None` if there are none.
+    pub(crate) fn of(
+        bench: &'static str,
+        workload: String,
+        implementation: String,
+        unit: &'static str,
+        mut runs: Vec<f64>,
+    ) -> Option<Self> {
+        runs.sort_by(f64::total_cmp);
+        let (&min, &max) = (runs.first()?, runs.last()?);
+        let middle = runs.len() / 2;
+        let median = match runs.len() % 2 {
+            0 => f64::midpoint(runs[middle - 1], runs[middle]),
+            _ => runs[middle],
+        };
+        Some(Self {
+            bench,
+            workload,
+            implementation,
+            unit,
+            median,
+            min,
+            max,
+            runs: runs.len(),
+        })
+    }
+}
+
+/// Implementations that the table gives each other's ratio to.
+const BASES: [&str; 2] = ["tokio", "floor"];
+
+/// Writes rows as a table, in millions, with the ratios of medians.
+pub(crate) fn write_table(rows: &[Row], mut out: impl Write) -> io::Result<()> {
+    writeln!(
+        out,
+        "{:<9}{:<20}{:>9}{:>9}{:>9}{:>6}{:>9}{:>9}",
+        "workload", "implementation", "median", "min", "max", "runs", "/tokio", "/floor"
+    )?;
+    for row in rows {
+        let [median, min, max] = [row.median, row.min, row.max].map(|figure| figure / 1e6);
+        write!(
+            out,
+            "{:<9}{:<20}{median:>9.3}{min:>9.3}{max:>9.3}{:>6}",
+            row.workload, row.implementation, row.runs
+        )?;
+        for base in BASES {
+            match ratio(row, base, rows) {
+                Some(ratio) => write!(out, "{ratio:>9.3}")?,
+                None => write!(out, "{:>9}", "-")?,
+            }
+        }
+        writeln!(out)?;
+    }
+    Ok(())
+}
+
+fn ratio(row: &Row, base: &str, rows: &[Row]) -> Option<f64> {
+    let same = |other: &&Row| other.workload == row.workload && other.implementation == base;
+    rows.iter().find(same).map(|base| row.median / base.median)
+}
+
+/// Writes rows as a JSON array.
+pub(crate) fn write_json(rows: &[Row], path: &Path) -> Result<(), Error> {
+    let failed = |source| Error::File {
+        path: path.to_owned(),
+        source,
+    };
+    let mut text = serde_json::to_string_pretty(rows).map_err(|error| failed(error.into()))?;
+    text.push('\n');
+    fs::write(path, text).map_err(failed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(implementation: &str, runs: &[f64]) -> Row {
+        let (workload, implementation) = ("P".to_owned(), implementation.to_owned());
+        Row::of("peers", workload, implementation, "events/s", runs.to_vec()).unwrap()
+    }
+
+    #[test]
+    fn the_median_is_the_middle_of_the_runs() {
+        let odd = row("tokio", &[3e6, 1e6, 9e6]);
+        assert_eq!((odd.min, odd.median, odd.max, odd.runs), (1e6, 3e6, 9e6, 3));
+        assert_eq!(row("tokio", &[1e6, 2e6, 4e6, 9e6]).median, 3e6);
+        assert_eq!(Row::of("peers", String::new(), String::new(), "", vec![]), None);
+    }
+
+    #[test]
+    fn the_table_has_ratios_where_their_base_was_run() {
+        let rows = [row("mely/adaptive", &[6e6]), row("tokio", &[2e6])];
+        let mut table = Vec::new();
+        write_table(&rows, &mut table).unwrap();
+        let table = String::from_utf8(table).unwrap();
+        let ours = table.lines().nth(1).unwrap();
+        assert!(ours.ends_with("6.000    6.000    6.000     1    3.000        -"), "{table}");
+    }
+}
