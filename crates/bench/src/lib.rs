@@ -139,6 +139,11 @@ pub enum Error {
     },
     /// Standard output is closed or full.
     Output(io::Error),
+    /// Work of a known length takes less time than any processor needs for it.
+    ShortenedWork {
+        /// Its cycles in a second.
+        spin_rate: f64,
+    },
     /// The chosen implementations are none that can be run here.
     NothingToRun,
 }
@@ -153,6 +158,12 @@ impl fmt::Display for Error {
             } => write!(f, "{workload} by {implementation} failed: {source}"),
             Error::File { path, source } => write!(f, "{}: {source}", path.display()),
             Error::Output(source) => write!(f, "standard output: {source}"),
+            Error::ShortenedWork { spin_rate } => write!(
+                f,
+                "the compiler has shortened the measured work: {:.1} G cycles/s are none \
+                 of a processor; build with another compiler or report it",
+                spin_rate / 1e9
+            ),
             Error::NothingToRun => {
                 f.write_str("nothing to run: all chosen implementations are missing here")
             }
@@ -165,7 +176,7 @@ impl std::error::Error for Error {
         match self {
             Error::Run { source, .. } => Some(&**source),
             Error::File { source, .. } | Error::Output(source) => Some(source),
-            Error::NothingToRun => None,
+            Error::ShortenedWork { .. } | Error::NothingToRun => None,
         }
     }
 }

@@ -33,7 +33,9 @@ impl Machine {
 }
 
 fn model(cpuinfo: &str) -> Option<&str> {
-    let line = cpuinfo.lines().find(|line| line.starts_with("model name"))?;
+    let line = cpuinfo
+        .lines()
+        .find(|line| line.starts_with("model name"))?;
     line.split_once(':').map(|(_, model)| model.trim())
 }
 

@@ -12,6 +12,7 @@ use crate::implementation::Implementation;
 use crate::machine::Machine;
 use crate::report::{self, Row};
 use crate::single::{self, seconds};
+use crate::spin;
 use crate::workloads::{Run, Workload};
 
 /// A disturbed run is tried again; a benchmark gives up on a quiet machine after so
@@ -82,7 +83,11 @@ pub(crate) fn run(options: &PeersOptions) -> Result<(), Error> {
         time: Duration::from_secs_f64(options.seconds),
     };
     let repeat = usize::from(options.repeat);
-    write_header(options, &run).map_err(Error::Output)?;
+    let spin_rate = spin::cycles_per_second();
+    if !spin::is_credible(spin_rate) {
+        return Err(Error::ShortenedWork { spin_rate });
+    }
+    write_header(options, &run, spin_rate).map_err(Error::Output)?;
     let implementations = runnable(options)?;
     let mut rows = Vec::new();
     let mut disturbed = Vec::new();
@@ -93,7 +98,13 @@ pub(crate) fn run(options: &PeersOptions) -> Result<(), Error> {
             if contender.disturbed > 0 {
                 disturbed.push((names.clone(), contender.disturbed, contender.figures.len()));
             }
-            rows.extend(Row::of("peers", names.0, names.1, "events/s", contender.figures));
+            rows.extend(Row::of(
+                "peers",
+                names.0,
+                names.1,
+                "events/s",
+                contender.figures,
+            ));
         }
     }
     report::write_table(&rows, io::stdout()).map_err(Error::Output)?;
@@ -156,7 +167,7 @@ fn runnable(options: &PeersOptions) -> Result<Vec<Implementation>, Error> {
     }
 }
 
-fn write_header(options: &PeersOptions, run: &Run) -> io::Result<()> {
+fn write_header(options: &PeersOptions, run: &Run, spin_rate: f64) -> io::Result<()> {
     let machine = Machine::detect();
     let mut out = io::stdout();
     writeln!(
@@ -168,7 +179,9 @@ fn write_header(options: &PeersOptions, run: &Run) -> io::Result<()> {
         out,
         "{} workers, {} runs of {} s each, interleaved; millions of events per second",
         run.workers, options.repeat, options.seconds
-    )
+    )?;
+    let nanoseconds = 1e12 / spin_rate;
+    writeln!(out, "work of 1000 cycles takes {nanoseconds:.0} ns alone")
 }
 
 fn write_disturbed(

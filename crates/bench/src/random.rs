@@ -2,18 +2,18 @@
 
 /// Marsaglia's xorshift with 64 bits of state.
 #[derive(Clone, Debug)]
-pub struct Random(u64);
+pub(crate) struct Random(u64);
 
 impl Random {
     /// A sequence of its own for each seed.
-    pub fn new(seed: u64) -> Self {
+    pub(crate) fn new(seed: u64) -> Self {
         // The state must not be 0; neighbouring seeds must not begin alike.
         Self((seed + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
     }
 
     /// A number below `limit`.
     #[inline]
-    pub fn below(&mut self, limit: u32) -> u32 {
+    pub(crate) fn below(&mut self, limit: u32) -> u32 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;

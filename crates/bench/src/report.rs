@@ -116,7 +116,10 @@ mod tests {
         let odd = row("tokio", &[3e6, 1e6, 9e6]);
         assert_eq!((odd.min, odd.median, odd.max, odd.runs), (1e6, 3e6, 9e6, 3));
         assert_eq!(row("tokio", &[1e6, 2e6, 4e6, 9e6]).median, 3e6);
-        assert_eq!(Row::of("peers", String::new(), String::new(), "", vec![]), None);
+        assert_eq!(
+            Row::of("peers", String::new(), String::new(), "", vec![]),
+            None
+        );
     }
 
     #[test]
@@ -126,6 +129,9 @@ mod tests {
         write_table(&rows, &mut table).unwrap();
         let table = String::from_utf8(table).unwrap();
         let ours = table.lines().nth(1).unwrap();
-        assert!(ours.ends_with("6.000    6.000    6.000     1    3.000        -"), "{table}");
+        assert!(
+            ours.ends_with("6.000    6.000    6.000     1    3.000        -"),
+            "{table}"
+        );
     }
 }

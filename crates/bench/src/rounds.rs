@@ -12,7 +12,7 @@ const WARM_UP: u32 = 5;
 
 /// Keeps the time of a run of rounds. The implementation says when a round ended.
 #[derive(Debug)]
-pub struct Rounds {
+pub(crate) struct Rounds {
     time: Duration,
     outcome: Sender<Outcome>,
     progress: Mutex<Progress>,
@@ -27,7 +27,7 @@ struct Progress {
 
 impl Rounds {
     /// Rounds for `time` after a warm-up; the outcome comes through the receiver.
-    pub fn new(time: Duration) -> (Arc<Self>, Receiver<Outcome>) {
+    pub(crate) fn new(time: Duration) -> (Arc<Self>, Receiver<Outcome>) {
         let (outcome, receiver) = channel();
         let progress = Mutex::new(Progress {
             since: Instant::now(),
@@ -43,7 +43,7 @@ impl Rounds {
     }
 
     /// A round of so many events has ended: whether another one shall begin.
-    pub fn another(&self, events: u64) -> bool {
+    pub(crate) fn another(&self, events: u64) -> bool {
         let mut progress = self.progress.lock().unwrap_or_else(PoisonError::into_inner);
         let elapsed = progress.since.elapsed();
         if !progress.warm {
@@ -57,17 +57,18 @@ impl Rounds {
         if elapsed < self.time {
             return true;
         }
-        // Nobody listens any more only if the run was given up.
-        drop(self.outcome.send(Outcome {
+        let outcome = Outcome {
             events: progress.events,
             time: elapsed,
-        }));
+        };
+        // Nobody listens any more only if the run was given up.
+        self.outcome.send(outcome).ok();
         false
     }
 }
 
 /// Measures a workload that goes on by itself: `total` counts its events.
-pub fn measure_steady(time: Duration, total: impl Fn() -> u64) -> Outcome {
+pub(crate) fn measure_steady(time: Duration, total: impl Fn() -> u64) -> Outcome {
     std::thread::sleep(time / WARM_UP);
     let (start, before) = (Instant::now(), total());
     std::thread::sleep(time);

@@ -74,7 +74,9 @@ pub(crate) fn run(options: &SingleOptions) -> Result<(), Error> {
 
 /// Where the program with mimalloc is, if it was built.
 pub(crate) fn mimalloc_program() -> Option<PathBuf> {
-    let path = std::env::current_exe().ok()?.with_file_name(MIMALLOC_PROGRAM);
+    let path = std::env::current_exe()
+        .ok()?
+        .with_file_name(MIMALLOC_PROGRAM);
     path.is_file().then_some(path)
 }
 

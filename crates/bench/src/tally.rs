@@ -48,7 +48,7 @@ thread_local! {
 
 /// Counts one event.
 #[inline]
-pub fn count() {
+pub(crate) fn count() {
     let at = AT.get();
     let slot = COUNTS.get(at).unwrap_or_else(|| first());
     // No other thread writes the slot. Release: pairs with `total`, so that who
@@ -65,7 +65,7 @@ fn first() -> &'static Slot {
 }
 
 /// The events that all threads have counted since the process began.
-pub fn total() -> u64 {
+pub(crate) fn total() -> u64 {
     // Relaxed: a thread that has just come has counted nothing that matters yet.
     let used = USED.load(Ordering::Relaxed).min(SLOTS);
     COUNTS[..used]

@@ -115,14 +115,14 @@ pub(super) fn tokio(run: &Run) -> Result<Outcome, Failure> {
                         break;
                     }
                     // Closed only at the end.
-                    drop(keys.get()[other(&mut random, own)].send(()));
+                    keys.get()[other(&mut random, own)].send(()).ok();
                 }
             });
             sender
         };
         (0..KEYS).map(key).collect()
     });
-    keys.put_in_flight(|key| drop(key.send(())));
+    keys.put_in_flight(|key| _ = key.send(()));
     let outcome = measure_steady(run.time, tally::total);
     keys.stop.store(true, Ordering::Relaxed);
     Ok(outcome)
@@ -136,10 +136,10 @@ pub(super) fn floor(run: &Run) -> Result<Outcome, Failure> {
             let stop = &stop;
             scope.spawn(move || {
                 let mut random: Vec<_> = (0..u64::from(KEYS)).map(Random::new).collect();
-                let mut messages: VecDeque<u32> =
-                    (thread..IN_FLIGHT as usize).step_by(run.workers)
-                        .map(|message| message as u32 % KEYS)
-                        .collect();
+                let mut messages: VecDeque<u32> = (thread..IN_FLIGHT as usize)
+                    .step_by(run.workers)
+                    .map(|message| message as u32 % KEYS)
+                    .collect();
                 while let Some(own) = messages.pop_front() {
                     tally::count();
                     // Relaxed: as in `Keys::stopped`.

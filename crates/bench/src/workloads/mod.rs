@@ -100,3 +100,22 @@ fn in_step(threads: usize, work: impl Fn(usize) + Sync, another: impl Fn() -> bo
         }
     });
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_implementation_runs_every_workload() {
+        let run = Run {
+            workers: 2,
+            time: Duration::from_millis(1),
+        };
+        for workload in Workload::ALL {
+            for implementation in Implementation::DEFAULT {
+                let outcome = workload.run(implementation, &run).unwrap();
+                assert!(outcome.events > 0, "{workload} {implementation}");
+            }
+        }
+    }
+}
