@@ -1,3 +1,60 @@
-//! The mely command: web server, topology.
+//! The `mely` command: one binary, a subcommand for each job.
 
-fn main() {}
+mod completions;
+mod error;
+mod man;
+mod topology;
+mod units;
+mod web;
+
+use clap::{Parser, Subcommand};
+use error::CliError;
+use std::process::ExitCode;
+
+/// Multicore event-driven runtime: colored events on all cores, no locks in the program.
+#[derive(Parser)]
+#[command(name = "mely", version, arg_required_else_help = true)]
+struct Cli {
+    #[command(subcommand)]
+    job: Job,
+}
+
+#[derive(Subcommand)]
+enum Job {
+    Web(Box<web::WebArgs>),
+    Topology(topology::TopologyArgs),
+    Completions(completions::CompletionsArgs),
+    Man(man::ManArgs),
+}
+
+impl Job {
+    fn run(self) -> Result<(), CliError> {
+        match self {
+            Job::Web(args) => args.run(),
+            Job::Topology(args) => args.run(),
+            Job::Completions(args) => args.run(),
+            Job::Man(args) => args.run(),
+        }
+    }
+}
+
+fn main() -> ExitCode {
+    match Cli::parse().job.run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("mely: {error}");
+            error.exit_code()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+}

@@ -52,6 +52,7 @@ mod range;
 mod representation;
 mod request;
 mod response;
+pub mod server;
 mod site;
 mod status;
 
