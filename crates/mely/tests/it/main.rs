@@ -1,0 +1,23 @@
+//! Integration tests of the runtime: what must always hold, and what each page of
+//! the documentation promises.
+//!
+//! `MELY_STRESS=long` runs the randomised load for longer, `MELY_STRESS=short` for
+//! less (under a sanitizer); `MELY_SEED` replays one load.
+
+mod build;
+mod calls;
+mod checkers;
+mod colors;
+mod fairness;
+mod leaks;
+mod lifetime;
+mod metrics;
+mod net;
+mod net_faults;
+mod no_sleep;
+mod panics;
+mod random_load;
+mod signals;
+mod support;
+mod tasks;
+mod timers;

@@ -1,0 +1,248 @@
+//! Delayed events.
+
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use mely::{PostError, Runtime};
+
+use crate::checkers::conserved;
+use crate::support::{Gate, LIMIT, OpenOnDrop, bounded, eventually, holds, settle};
+
+const HOUR: Duration = Duration::from_secs(3_600);
+
+fn runtime(workers: usize) -> Runtime {
+    Runtime::builder()
+        .workers(workers)
+        .build()
+        .expect("a runtime")
+}
+
+#[test]
+fn events_come_in_the_order_of_their_times_and_never_early() {
+    bounded("order", || {
+        let rt = runtime(1);
+        let color = rt.colored(Vec::new());
+        let begin = Instant::now();
+        for ms in [5u64, 1, 3, 2, 4, 0] {
+            let at = begin + Duration::from_millis(ms);
+            drop(color.post_at(at, move |seen: &mut Vec<_>, cx| {
+                seen.push((ms, cx.now() >= at))
+            }));
+        }
+        settle(&rt);
+        let seen = color.with(|seen| seen.clone());
+        assert!(seen.iter().all(|&(_, in_time)| in_time), "{seen:?}");
+        assert_eq!(seen.len(), 6);
+        assert_eq!(rt.metrics().total(|w| w.timers_fired), 6);
+    });
+}
+
+#[test]
+fn equal_times_keep_their_order_and_others_theirs() {
+    bounded("equal", || {
+        let rt = runtime(1);
+        let color = rt.colored(Vec::new());
+        color.post(|_: &mut Vec<u32>, cx| {
+            // Set in one handler: all of them wait before the first is due.
+            let (this, at) = (cx.colored(), cx.now() + Duration::from_millis(20));
+            for n in 0..50 {
+                drop(this.post_at(at, move |seen, _| seen.push(1_000 + n)));
+                let sooner = at - Duration::from_micros(u64::from(n) * 100);
+                drop(this.post_at(sooner, move |seen, _| seen.push(50 - n)));
+            }
+        });
+        settle(&rt);
+        let seen = color.with(|seen| seen.clone());
+        let of = |late: bool| seen.iter().copied().filter(move |&n| (n >= 1_000) == late);
+        assert!(of(true).is_sorted() && of(true).count() == 50, "{seen:?}");
+        assert!(of(false).is_sorted() && of(false).count() == 50, "{seen:?}");
+    });
+}
+
+#[test]
+fn a_cancelled_event_does_not_run_and_is_counted() {
+    bounded("cancel", || {
+        let rt = runtime(2);
+        let color = rt.colored(0);
+        let timers: Vec<_> = (0..200)
+            .map(|_| color.post_after(Duration::from_millis(2), |n, _| *n += 1))
+            .collect();
+        let threads: Vec<_> = timers
+            .iter()
+            .cloned()
+            .map(|timer| thread::spawn(move || timer.cancel()))
+            .collect();
+        let in_time = threads.into_iter().map(|t| t.join().expect("it ends"));
+        let cancelled = in_time.filter(|&c| c).count() as u64;
+        settle(&rt);
+        assert_eq!(color.with(|n| *n), 200 - cancelled);
+        assert_eq!(rt.metrics().events.cancelled, cancelled);
+        for timer in timers {
+            assert!(!timer.is_pending() && !timer.cancel());
+        }
+        holds(conserved(&rt.metrics().events));
+    });
+}
+
+#[test]
+fn cancelled_events_do_not_pile_up() {
+    bounded("pile", || {
+        let rt = runtime(1);
+        let (color, token) = (rt.colored(0), Arc::new(()));
+        // As a server does for every request: a timeout, and then an answer.
+        for _ in 0..20_000 {
+            let held = Arc::clone(&token);
+            color.post(move |_, cx| {
+                let timer = cx.colored().post_after(HOUR, move |_, _| drop(held));
+                assert!(timer.is_pending() && timer.cancel());
+            });
+        }
+        color.with(|_| ());
+        assert!(
+            Arc::strong_count(&token) < 1_000,
+            "{}",
+            Arc::strong_count(&token)
+        );
+    });
+}
+
+#[test]
+fn a_cancelled_event_is_not_waited_for() {
+    bounded("settle", || {
+        let rt = runtime(1);
+        let timer = rt.fresh_color().post_after(HOUR, |_, _| ());
+        assert!(timer.cancel());
+        settle(&rt);
+    });
+}
+
+#[test]
+fn a_cancelled_event_leaves_room_in_its_color() {
+    bounded("room", || {
+        let rt = runtime(1);
+        let color = rt.color_options().capacity(2).fresh().expect("no home");
+        for _ in 0..2 {
+            let timer = color.post_after(Duration::from_millis(1), |_, _| ());
+            timer.cancel();
+        }
+        settle(&rt);
+        let posted = color.try_post(|_, _| ());
+        assert!(
+            !matches!(posted, Err(PostError::Full(_))),
+            "nothing is pending"
+        );
+    });
+}
+
+#[test]
+fn an_event_of_a_timer_too_many_leaves_room_in_its_color() {
+    bounded("shed timer", || {
+        let rt = Runtime::builder().workers(1).timers_max(0).build();
+        let rt = rt.expect("a runtime");
+        let color = rt.color_options().capacity(1).fresh().expect("no home");
+        drop(color.post_after(HOUR, |_, _| ()));
+        settle(&rt);
+        assert_eq!(rt.metrics().events.shed, 1);
+        assert!(color.try_post(|_, _| ()).is_ok(), "nothing is pending");
+    });
+}
+
+#[test]
+fn a_shutdown_cancels_what_is_still_to_come() {
+    bounded("shutdown", || {
+        for workers in [1, 8] {
+            let rt = runtime(workers);
+            let (handle, token) = (rt.clone(), Arc::new(()));
+            let colors: Vec<_> = (0..16).map(|_| rt.fresh_color()).collect();
+            let timers: Vec<_> = colors
+                .iter()
+                .map(|color| {
+                    let held = Arc::clone(&token);
+                    color.post_after(HOUR, move |_, _| drop(held))
+                })
+                .collect();
+            rt.shutdown(LIMIT).expect("nothing but timers is pending");
+            let events = handle.metrics().events;
+            assert_eq!(events.cancelled, 16);
+            holds(conserved(&events));
+            assert_eq!(Arc::strong_count(&token), 1);
+            assert!(timers.iter().all(|t| !t.is_pending() && !t.cancel()));
+        }
+    });
+}
+
+#[test]
+fn timers_that_never_reached_their_worker_are_accounted_for() {
+    bounded("on the way", || {
+        let rt = runtime(1);
+        let (begun, release) = (Gate::default(), OpenOnDrop(Gate::default()));
+        let (begin, wait) = (begun.clone(), release.0.clone());
+        rt.fresh_color().post(move |_, _| {
+            begin.arrive();
+            wait.pass("the runtime has stopped");
+        });
+        begun.pass("the handler begins");
+        let timers: Vec<_> = (0..5)
+            .map(|_| rt.fresh_color().post_after(HOUR, |_, _| ()))
+            .collect();
+        let handle = rt.clone();
+        assert!(rt.shutdown(Duration::ZERO).is_err());
+        drop(release);
+        eventually("every event is accounted for", || {
+            handle.metrics().events.pending() == 0
+        });
+        holds(conserved(&handle.metrics().events));
+        assert!(
+            timers.iter().all(|t| !t.is_pending()),
+            "they will never fire"
+        );
+    });
+}
+
+#[test]
+fn the_farthest_times_are_taken() {
+    bounded("far", || {
+        let rt = runtime(1);
+        let color = rt.colored(0);
+        let far = color.post_after(Duration::MAX, |n, _| *n += 1);
+        let past = Instant::now().checked_sub(Duration::from_millis(1));
+        drop(color.post_at(past.unwrap_or_else(Instant::now), |n, _| *n += 10));
+        eventually("the past is due at once", || color.with(|n| *n) == 10);
+        assert!(far.is_pending() && far.cancel());
+    });
+}
+
+#[test]
+fn more_timers_than_allowed_are_shed() {
+    bounded("too many", || {
+        let rt = Runtime::builder().workers(1).timers_max(10).build();
+        let rt = rt.expect("a runtime");
+        let color = rt.fresh_color();
+        let timers: Vec<_> = (0..15).map(|_| color.post_after(HOUR, |_, _| ())).collect();
+        eventually("all have been set or shed", || {
+            rt.metrics().events.shed == 5
+        });
+        assert_eq!(timers.iter().filter(|t| t.is_pending()).count(), 10);
+        assert!(rt.shutdown(LIMIT).is_ok());
+    });
+}
+
+#[test]
+fn timers_set_by_sleeping_and_busy_workers_fire() {
+    bounded("periodic", || {
+        let rt = runtime(4);
+        let ticks: Vec<_> = (0..8).map(|_| rt.colored(0u32)).collect();
+        fn tick(n: &mut u32, cx: &mut mely::Context<'_, u32>) {
+            *n += 1;
+            if *n < 20 {
+                drop(cx.colored().post_after(Duration::from_micros(300), tick));
+            }
+        }
+        for color in &ticks {
+            drop(color.post_after(Duration::ZERO, tick));
+        }
+        settle(&rt);
+        assert!(ticks.iter().all(|color| color.with(|n| *n) == 20));
+    });
+}
