@@ -7,13 +7,13 @@ mod preload;
 pub(crate) use args::WebArgs;
 
 use crate::error::CliError;
-use mely::signal::{SIGINT, SIGTERM, Signals};
-use mely::{Colored, Handle, Runtime};
+use mely::{Handle, Runtime};
 use mely_http::server::{Server, ServerOptions, TextServer};
 use mely_http::{Protocol, Site};
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
 use std::io::{self, Write};
 use std::sync::Arc;
-use std::sync::mpsc;
 use std::time::Duration;
 
 /// A handler that holds a core for this long is told of: a disk that hangs, most likely.
@@ -35,8 +35,8 @@ impl WebArgs {
         options.reactor = self.runtime.reactor();
         let server = Server::start(&runtime, Arc::clone(&site), Arc::clone(&protocol), options)?;
         let metrics = self.serve_metrics(&runtime, &server, &protocol)?;
-        let (stop, asked_to_stop) = mpsc::channel();
-        let signals = watch_signals(&runtime, stop)?;
+        let mut signals = Signals::new([SIGINT, SIGTERM])
+            .map_err(|error| CliError::io("watch for signals", error))?;
 
         preload::preload(&site, self.quiet);
         self.tell(&format!(
@@ -49,10 +49,10 @@ impl WebArgs {
         for address in server.addresses() {
             say(&address.to_string());
         }
-        // An error means that the runtime has gone, which only ends with this function.
-        let signal = asked_to_stop.recv().unwrap_or(SIGTERM);
+        let signal = signals.forever().next().unwrap_or(SIGTERM);
+        exit_on_next(signals)?;
         self.end(signal, server);
-        drop((metrics, signals));
+        drop(metrics);
         if let Err(error) = runtime.shutdown(RUNTIME_GRACE) {
             self.tell(&error.to_string());
         }
@@ -124,17 +124,20 @@ impl WebArgs {
     }
 }
 
-/// Tells the first signal; the second ends the process.
-fn watch_signals(handle: &Handle, stop: mpsc::Sender<i32>) -> Result<Signals, CliError> {
-    let seen: Colored<u32> = handle.colored(0);
-    Signals::watch(&[SIGINT, SIGTERM], &seen, move |seen, _cx, signal| {
-        *seen += 1;
-        if *seen > 1 || stop.send(signal).is_err() {
+/// Ends the process at the next signal: on a thread of its own, so that it works when every worker
+/// is held.
+fn exit_on_next(mut signals: Signals) -> Result<(), CliError> {
+    let wait = move || {
+        if let Some(signal) = signals.forever().next() {
             // As a shell reports it.
             std::process::exit(128 + signal);
         }
-    })
-    .map_err(|error| CliError::io("watch for signals", error))
+    };
+    std::thread::Builder::new()
+        .name("mely-signals".to_owned())
+        .spawn(wait)
+        .map(drop)
+        .map_err(|error| CliError::io("start a thread", error))
 }
 
 /// On standard output, for scripts; who closed it does not want to know.
