@@ -144,6 +144,8 @@ pub enum Error {
         /// Its cycles in a second.
         spin_rate: f64,
     },
+    /// Other processes disturbed every run.
+    AlwaysDisturbed,
     /// The chosen implementations are none that can be run here.
     NothingToRun,
 }
@@ -164,6 +166,10 @@ impl fmt::Display for Error {
                  of a processor; build with another compiler or report it",
                 spin_rate / 1e9
             ),
+            Error::AlwaysDisturbed => f.write_str(
+                "no figures: other processes disturbed every run; end them, or take a \
+                 first look with --keep-disturbed",
+            ),
             Error::NothingToRun => {
                 f.write_str("nothing to run: all chosen implementations are missing here")
             }
@@ -176,7 +182,7 @@ impl std::error::Error for Error {
         match self {
             Error::Run { source, .. } => Some(&**source),
             Error::File { source, .. } | Error::Output(source) => Some(source),
-            Error::ShortenedWork { .. } | Error::NothingToRun => None,
+            Error::ShortenedWork { .. } | Error::AlwaysDisturbed | Error::NothingToRun => None,
         }
     }
 }

@@ -38,6 +38,10 @@ pub struct PeersOptions {
     /// Worker threads of each; by default one for each core.
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub workers: Option<u16>,
+    /// Keeps disturbed runs too, for a first look on a busy machine. The table says
+    /// so; a file of figures cannot, so there is none.
+    #[arg(long, conflicts_with = "json")]
+    pub keep_disturbed: bool,
     /// Also writes the figures to this file, as a JSON array.
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
@@ -49,11 +53,13 @@ struct Contender {
     implementation: Implementation,
     figures: Vec<f64>,
     disturbed: usize,
+    keep_disturbed: bool,
 }
 
 impl Contender {
     fn wants_more(&self, repeat: usize) -> bool {
-        self.figures.len() < repeat && self.disturbed < repeat * TRIES_PER_RUN
+        let gave_up = !self.keep_disturbed && self.disturbed >= repeat * TRIES_PER_RUN;
+        self.figures.len() < repeat && !gave_up
     }
 
     /// Runs once, and keeps the figure if nothing else used the machine.
@@ -69,9 +75,9 @@ impl Contender {
             (Some(before), Some(after)) => after.disturbed_since(before),
             _ => false,
         };
-        match disturbed {
-            true => self.disturbed += 1,
-            false => self.figures.push(outcome.events_per_second()),
+        self.disturbed += usize::from(disturbed);
+        if !disturbed || self.keep_disturbed {
+            self.figures.push(outcome.events_per_second());
         }
         Ok(())
     }
@@ -82,7 +88,6 @@ pub(crate) fn run(options: &PeersOptions) -> Result<(), Error> {
         workers: single::workers(options.workers),
         time: Duration::from_secs_f64(options.seconds),
     };
-    let repeat = usize::from(options.repeat);
     let spin_rate = spin::cycles_per_second();
     if !spin::is_credible(spin_rate) {
         return Err(Error::ShortenedWork { spin_rate });
@@ -92,7 +97,7 @@ pub(crate) fn run(options: &PeersOptions) -> Result<(), Error> {
     let mut rows = Vec::new();
     let mut disturbed = Vec::new();
     for workload in chosen(&options.workload, &Workload::ALL) {
-        let contenders = interleave(workload, &implementations, repeat, &run)?;
+        let contenders = interleave(workload, &implementations, options, &run)?;
         for contender in contenders {
             let names = (workload.to_string(), contender.implementation.to_string());
             if contender.disturbed > 0 {
@@ -108,7 +113,10 @@ pub(crate) fn run(options: &PeersOptions) -> Result<(), Error> {
         }
     }
     report::write_table(&rows, io::stdout()).map_err(Error::Output)?;
-    write_disturbed(&disturbed, repeat).map_err(Error::Output)?;
+    write_disturbed(&disturbed, options).map_err(Error::Output)?;
+    if rows.is_empty() {
+        return Err(Error::AlwaysDisturbed);
+    }
     match &options.json {
         Some(path) => report::write_json(&rows, path),
         None => Ok(()),
@@ -119,14 +127,16 @@ pub(crate) fn run(options: &PeersOptions) -> Result<(), Error> {
 fn interleave(
     workload: Workload,
     implementations: &[Implementation],
-    repeat: usize,
+    options: &PeersOptions,
     run: &Run,
 ) -> Result<Vec<Contender>, Error> {
+    let repeat = usize::from(options.repeat);
     let contender = |&implementation: &Implementation| Contender {
         workload,
         implementation,
         figures: Vec::new(),
         disturbed: 0,
+        keep_disturbed: options.keep_disturbed,
     };
     let mut contenders: Vec<_> = implementations.iter().map(contender).collect();
     while contenders.iter().any(|c| c.wants_more(repeat)) {
@@ -186,17 +196,19 @@ fn write_header(options: &PeersOptions, run: &Run, spin_rate: f64) -> io::Result
 
 fn write_disturbed(
     disturbed: &[((String, String), usize, usize)],
-    repeat: usize,
+    options: &PeersOptions,
 ) -> io::Result<()> {
+    let repeat = usize::from(options.repeat);
     let mut out = io::stdout();
     for ((workload, implementation), dropped, kept) in disturbed {
-        let outcome = match *kept == repeat {
-            true => "and replaced",
-            false => "and not all replaced",
+        let (verb, outcome) = match (options.keep_disturbed, *kept == repeat) {
+            (true, _) => ("kept", "so its figures are not to be quoted"),
+            (false, true) => ("dropped", "and replaced them"),
+            (false, false) => ("dropped", "and could not replace them all"),
         };
         writeln!(
             out,
-            "dropped {dropped} runs of {implementation} on {workload} \
+            "{verb} {dropped} runs of {implementation} on {workload} \
              that other processes disturbed, {outcome}"
         )?;
     }
