@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use mely_sched::{BATCH_THRESHOLD, Policy};
 
+use crate::cell::{Capacity, UNBOUNDED};
 use crate::config::Config;
 use crate::idle::WORKERS_MAX;
 use crate::reactor::ReactorKind;
@@ -133,7 +134,7 @@ pub struct Builder {
     pin: bool,
     policy: Policy,
     batch_threshold: u32,
-    color_capacity: usize,
+    color_capacity: Capacity,
     timers_max: usize,
     nodes_max: usize,
     on_panic: OnPanic,
@@ -151,7 +152,7 @@ impl Default for Builder {
             pin: true,
             policy: Policy::default(),
             batch_threshold: BATCH_THRESHOLD,
-            color_capacity: usize::MAX,
+            color_capacity: UNBOUNDED,
             timers_max: Self::TIMERS_MAX,
             nodes_max: Self::NODES_MAX,
             on_panic: OnPanic::default(),
@@ -208,7 +209,7 @@ impl Builder {
     /// How many events may be pending on a color for which nothing else is said.
     /// Default: no limit.
     pub fn color_capacity(mut self, events: usize) -> Self {
-        self.color_capacity = events;
+        self.color_capacity = Capacity::try_from(events).unwrap_or(UNBOUNDED);
         self
     }
 
@@ -293,7 +294,7 @@ impl Builder {
         Runtime::start(self.into_config(workers), cores, pin)
     }
 
-    fn into_config(self, workers: usize) -> Config {
+    pub(crate) fn into_config(self, workers: usize) -> Config {
         let mut heuristics = self.policy.heuristics();
         heuristics.steal &= workers > 1;
         Config {

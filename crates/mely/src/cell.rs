@@ -18,23 +18,41 @@ use mely_sched::{ColorQueue, Link, Linked, ReadyColor};
 
 use crate::event::{Event, StatePtr};
 use crate::inbox::{Inbox, Pushed};
+use crate::pool::Pool;
 use crate::shared::Shared;
 use crate::sync::{Arc, AtomicUsize, Mutex, lock};
+use crate::worker::{self, Worker};
 
 /// What distinguishes a color from others, fixed when it is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Traits {
     /// Its number, for people.
     pub(crate) id: u64,
+    /// How many events may be pending.
+    pub(crate) capacity: Capacity,
     /// The worker that runs it first, and always if it is pinned.
-    pub(crate) home: usize,
+    pub(crate) home: WorkerIndex,
     /// Never stolen.
     pub(crate) pinned: bool,
-    /// How many events may be pending.
-    pub(crate) capacity: usize,
 }
 
-/// A color. The first cache line has all that posting and running touch.
+/// A worker's number, as small as it can be: a color is two cache lines.
+pub(crate) type WorkerIndex = u16;
+
+/// How many events may be pending on a color; [`UNBOUNDED`] is no limit.
+pub(crate) type Capacity = u32;
+
+/// No limit to what is pending.
+pub(crate) const UNBOUNDED: Capacity = Capacity::MAX;
+
+/// State that a color owns, before what it owned already.
+struct Owned<T> {
+    value: T,
+    _next: Option<Box<dyn Any + Send>>,
+}
+
+/// A color: two cache lines, of which the first has all that posting and running
+/// touch.
 #[repr(C, align(64))]
 pub(crate) struct ColorCell {
     inbox: Inbox<Event>,
@@ -43,15 +61,18 @@ pub(crate) struct ColorCell {
     link: Link<ColorCell>,
     ticket: Cell<u64>,
     queue: ColorQueue<Event>,
-    home: Cell<usize>,
+    home: Cell<WorkerIndex>,
     poisoned: Cell<bool>,
     // Shared again.
     /// Events posted and not begun; counted only for bounded colors.
     pending: AtomicUsize,
     traits: Traits,
     shared: Arc<Shared>,
-    states: Mutex<Vec<Box<dyn Any + Send>>>,
+    states: Mutex<Option<Box<dyn Any + Send>>>,
 }
+
+#[cfg(all(target_pointer_width = "64", not(loom)))]
+const _: () = assert!(size_of::<ColorCell>() == 128);
 
 /// A counted reference to a color.
 pub(crate) struct ColorRef(NonNull<ColorCell>);
@@ -76,9 +97,12 @@ impl ColorRef {
             pending: AtomicUsize::new(0),
             traits,
             shared,
-            states: Mutex::new(Vec::new()),
+            states: Mutex::new(None),
         };
-        Self(NonNull::from(Box::leak(Box::new(cell))))
+        let at = worker::with_any_current(|w| Pool::take(w.map(Worker::cells)));
+        // SAFETY: the memory is free, of the right size, and ours alone.
+        unsafe { at.write(cell) };
+        Self(at)
     }
 
     #[inline]
@@ -97,9 +121,16 @@ impl ColorRef {
 
     /// Gives state to the color, to live as long as it.
     pub(crate) fn adopt<T: Send + 'static>(&self, state: T) -> StatePtr<T> {
-        let mut state = Box::new(state);
-        let at = StatePtr(NonNull::from(&mut *state));
-        lock(&self.cell().states).push(state);
+        if size_of::<T>() == 0 && !core::mem::needs_drop::<T>() {
+            return StatePtr(NonNull::dangling());
+        }
+        let mut states = lock(&self.cell().states);
+        let mut owned = Box::new(Owned {
+            value: state,
+            _next: states.take(),
+        });
+        let at = StatePtr(NonNull::from(&mut owned.value));
+        *states = Some(owned);
         at
     }
 
@@ -107,11 +138,11 @@ impl ColorRef {
     #[inline]
     pub(crate) fn reserve(&self) -> bool {
         let cell = self.cell();
-        if cell.traits.capacity == usize::MAX {
+        if cell.traits.capacity == UNBOUNDED {
             return true;
         }
         // Relaxed: a count only; the events themselves go through the inbox.
-        let room = |pending| (pending < cell.traits.capacity).then_some(pending + 1);
+        let room = |pending| (pending < cell.traits.capacity as usize).then_some(pending + 1);
         cell.pending.fetch_update(Relaxed, Relaxed, room).is_ok()
     }
 
@@ -165,8 +196,20 @@ impl Drop for ColorRef {
         // Release: all that was done through this reference comes before the end
         // of the cell. Acquire: the last one sees all of it.
         if self.cell().refs.fetch_sub(1, AcqRel) == 1 {
-            // SAFETY: no reference is left, so the cell is ours; it was boxed.
-            drop(unsafe { Box::from_raw(self.0.as_ptr()) });
+            /// Frees the memory even when dropping the state panics.
+            struct Free(NonNull<ColorCell>);
+            impl Drop for Free {
+                fn drop(&mut self) {
+                    worker::with_any_current(|w| {
+                        // SAFETY: the cell has been dropped; its memory came from
+                        // `Pool::take`.
+                        unsafe { Pool::give_back(w.map(Worker::cells), self.0) };
+                    });
+                }
+            }
+            let _free = Free(self.0);
+            // SAFETY: no reference is left, so the cell is ours to drop, once.
+            unsafe { self.0.drop_in_place() };
         }
     }
 }
@@ -218,12 +261,12 @@ impl OwnedColor {
     /// The worker whose queues the color goes to.
     #[inline]
     pub(crate) fn home(&self) -> usize {
-        self.cell().home.get()
+        usize::from(self.cell().home.get())
     }
 
     /// Makes another worker the color's home.
     #[inline]
-    pub(crate) fn set_home(&self, worker: usize) {
+    pub(crate) fn set_home(&self, worker: WorkerIndex) {
         self.cell().home.set(worker);
     }
 
@@ -276,7 +319,7 @@ impl OwnedColor {
                 cell.queue.pop()?
             }
         };
-        if cell.traits.capacity != usize::MAX {
+        if cell.traits.capacity != UNBOUNDED {
             // Relaxed: a count only.
             cell.pending.fetch_sub(1, Relaxed);
         }

@@ -4,7 +4,7 @@ use core::fmt;
 use core::ptr::NonNull;
 use std::time::{Duration, Instant};
 
-use crate::cell::{ColorRef, Traits};
+use crate::cell::{Capacity, ColorRef, Traits, UNBOUNDED};
 use crate::context::Context;
 use crate::error::{CallError, PostError};
 use crate::event::{Event, StatePtr};
@@ -97,6 +97,15 @@ impl<T: Send + 'static> Colored<T> {
             target: self,
             handler: Some(handler),
         }
+    }
+
+    /// An event for this color, not posted.
+    #[cfg(all(test, loom))]
+    pub(crate) fn new_event(
+        &self,
+        call: impl FnOnce(&mut T, &mut Context<'_, T>) + Send + 'static,
+    ) -> Event {
+        Event::new(None, None, self.state, call)
     }
 
     fn unnamed(&self) -> Via<'_, T> {
@@ -297,7 +306,7 @@ impl<T: Send + 'static> Via<'_, T> {
                     Refusal::Closed => PostError::Closed(event),
                 });
             }
-            let pool = worker.map(worker::Worker::pool);
+            let pool = worker.map(worker::Worker::nodes);
             let event = Event::new(pool, self.handler, self.target.state, event);
             shared.post(color, event, worker);
             Ok(())
@@ -327,7 +336,7 @@ impl<T: Send + 'static> Via<'_, T> {
             if shared.admit(color, worker).is_err() {
                 return Timer::refused();
             }
-            let keeper = worker.map_or(color.traits().home, worker::Worker::index);
+            let keeper = worker.map_or(usize::from(color.traits().home), worker::Worker::index);
             let cancelled = &shared.remotes[keeper].timers_cancelled;
             let event = Event::new(None, self.handler, self.target.state, event);
             let delayed = Delayed::new(at, color.clone(), event, cancelled);
@@ -386,7 +395,7 @@ pub struct ColorOptions {
     shared: crate::sync::Arc<crate::shared::Shared>,
     home: Option<usize>,
     pinned: bool,
-    capacity: usize,
+    capacity: Capacity,
 }
 
 impl ColorOptions {
@@ -418,7 +427,7 @@ impl ColorOptions {
     /// How many events may be pending. Default: that of the runtime.
     #[must_use]
     pub fn capacity(mut self, events: usize) -> Self {
-        self.capacity = events;
+        self.capacity = Capacity::try_from(events).unwrap_or(UNBOUNDED);
         self
     }
 
@@ -443,11 +452,13 @@ impl ColorOptions {
         }
         let here = || worker::with_current(&self.shared, |w| w.map(worker::Worker::index));
         let home = self.home.or_else(here);
+        let home = home.unwrap_or_else(|| self.shared.next_home());
         let traits = Traits {
-            id: self.shared.next_color_id(),
-            home: home.unwrap_or_else(|| self.shared.next_home()),
             pinned: self.pinned,
             capacity: self.capacity,
+            ..self
+                .shared
+                .default_traits(self.shared.next_color_id(), home)
         };
         Ok(Colored::new(ColorRef::new(self.shared, traits), state))
     }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use mely_sched::{Heuristics, Policy};
 
 use crate::builder::{OnPanic, StallReport};
+use crate::cell::Capacity;
 use crate::reactor::ReactorKind;
 
 /// The settings of a runtime, after the builder has checked them.
@@ -14,7 +15,7 @@ pub(crate) struct Config {
     /// Of the policy, with stealing off where there is nobody to steal from.
     pub(crate) heuristics: Heuristics,
     pub(crate) batch_threshold: u32,
-    pub(crate) color_capacity: usize,
+    pub(crate) color_capacity: Capacity,
     pub(crate) timers_max: usize,
     pub(crate) nodes_max: usize,
     pub(crate) on_panic: OnPanic,

@@ -7,8 +7,9 @@ use std::time::Instant;
 
 use crate::cell::OwnedColor;
 use crate::color::{Color, Colored};
-use crate::event::{Event, NodePool, StatePtr};
+use crate::event::{Event, Node, StatePtr};
 use crate::handler::Handler;
+use crate::pool::Pool;
 use crate::runtime::Handle;
 use crate::worker::Worker;
 
@@ -61,8 +62,8 @@ impl<'a> Context<'a, ()> {
 
 impl<T: Send + 'static> Context<'_, T> {
     #[inline]
-    pub(crate) fn pool(&self) -> Option<&NodePool> {
-        Some(self.worker.pool())
+    pub(crate) fn pool(&self) -> Option<&Pool<Node>> {
+        Some(self.worker.nodes())
     }
 
     /// The color that is being run, to keep and post to from elsewhere.
@@ -132,7 +133,7 @@ impl<T: Send + 'static> Context<'_, T> {
             counts.shed.add(1);
             return;
         }
-        let event = Event::new(Some(self.worker.pool()), handler, self.state, event);
+        let event = Event::new(Some(self.worker.nodes()), handler, self.state, event);
         self.worker.post_to_running(self.color, event);
     }
 }

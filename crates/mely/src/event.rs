@@ -1,15 +1,15 @@
-//! Events: a closure in a queue node of one cache line, and the free lists that
-//! nodes are reused from.
+//! Events: a closure in a queue node of one cache line.
 #![allow(unsafe_code)]
 
 use core::cell::{Cell, UnsafeCell};
-use core::mem::{self, ManuallyDrop, MaybeUninit};
+use core::mem::{ManuallyDrop, MaybeUninit};
 use core::ptr::NonNull;
 
 use mely_sched::{Link, Linked};
 
 use crate::context::Context;
 use crate::handler::{Handler, HandlerId, HandlerInfo, HandlerKey};
+use crate::pool::Pool;
 
 /// What a closure may hold to be stored in the node itself; larger ones are boxed.
 type Inline = [usize; 4];
@@ -104,7 +104,7 @@ impl Event {
     /// [`Event::run`] relies on it.
     #[inline]
     pub(crate) fn new<T, F>(
-        pool: Option<&NodePool>,
+        pool: Option<&Pool<Node>>,
         handler: Option<&'static Handler>,
         state: StatePtr<T>,
         call: F,
@@ -121,7 +121,7 @@ impl Event {
         } else {
             Typed::<T, F>::BOXED
         };
-        let node = pool.map_or_else(NodePool::fresh, NodePool::take);
+        let node = Pool::take(pool);
         // SAFETY: the node is free memory of the right size and ours alone; the
         // payload fits (just asserted) or is a box, which does.
         unsafe {
@@ -199,13 +199,13 @@ impl Event {
     ///
     /// `P` is what the node was made with.
     #[inline]
-    unsafe fn take_payload<P>(self, pool: Option<&NodePool>) -> P {
+    unsafe fn take_payload<P>(self, pool: Option<&Pool<Node>>) -> P {
         let node = ManuallyDrop::new(self).0;
         // SAFETY: the caller vouches for the type; it is read once, since the
         // event that owned it has been given up.
         let payload = unsafe { (*node.as_ptr()).payload.get().cast::<P>().read() };
         // SAFETY: nothing in the node is alive any more.
-        unsafe { NodePool::give_back(pool, node) };
+        unsafe { Pool::give_back(pool, node) };
         payload
     }
 }
@@ -217,7 +217,7 @@ impl Drop for Event {
         impl Drop for Free {
             fn drop(&mut self) {
                 // SAFETY: the payload has been dropped, or is lost to a panic.
-                unsafe { NodePool::give_back(None, self.0) };
+                unsafe { Pool::give_back(None, self.0) };
             }
         }
         let _free = Free(self.0);
@@ -275,63 +275,5 @@ where
     unsafe fn drop_as<P>(node: NonNull<Node>) {
         // SAFETY: nodes with this table hold `P`, and the caller drops it once.
         unsafe { (*node.as_ptr()).payload.get().cast::<P>().drop_in_place() };
-    }
-}
-
-/// Free nodes of a worker: an array, because a linked free list is a chain of
-/// dependent cache misses.
-///
-/// Nodes are reused where they were run last ("hot"), up to a limit; beyond it
-/// they go back to the allocator.
-pub(crate) struct NodePool {
-    free: UnsafeCell<Vec<NonNull<Node>>>,
-    nodes_max: usize,
-}
-
-impl NodePool {
-    pub(crate) fn new(nodes_max: usize) -> Self {
-        Self {
-            free: UnsafeCell::new(Vec::new()),
-            nodes_max,
-        }
-    }
-
-    fn fresh() -> NonNull<Node> {
-        NonNull::from(Box::leak(Box::<Node>::new_uninit())).cast()
-    }
-
-    #[inline]
-    fn take(&self) -> NonNull<Node> {
-        // SAFETY: the pool is not `Sync`, and nothing else is called while the
-        // reference lives.
-        let free = unsafe { &mut *self.free.get() };
-        free.pop().unwrap_or_else(Self::fresh)
-    }
-
-    /// # Safety
-    ///
-    /// `node` came from [`NodePool::fresh`], is owned by the caller, and nothing in
-    /// it is alive.
-    #[inline]
-    unsafe fn give_back(pool: Option<&Self>, node: NonNull<Node>) {
-        if let Some(pool) = pool {
-            // SAFETY: as in `take`; a push of a pointer calls nothing of ours.
-            let free = unsafe { &mut *pool.free.get() };
-            if free.len() < pool.nodes_max {
-                free.push(node);
-                return;
-            }
-        }
-        // SAFETY: `fresh` leaked exactly this box.
-        drop(unsafe { Box::from_raw(node.cast::<MaybeUninit<Node>>().as_ptr()) });
-    }
-}
-
-impl Drop for NodePool {
-    fn drop(&mut self) {
-        for node in mem::take(self.free.get_mut()) {
-            // SAFETY: the pool owns its free nodes.
-            unsafe { Self::give_back(None, node) };
-        }
     }
 }

@@ -64,7 +64,7 @@ impl Handler {
 
 /// How many handlers a process can tell apart; the events of any more count as
 /// those of the handler `(other)`. 1024 tables of 64 bytes are 64 KiB a worker.
-pub const HANDLERS_MAX: usize = 1024;
+pub const HANDLERS_MAX: usize = if cfg!(loom) { 16 } else { 1024 };
 
 /// The number of a handler, the same in all runtimes of the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -48,8 +48,11 @@ mod event;
 mod handler;
 mod idle;
 mod inbox;
+#[cfg(all(test, loom))]
+mod loom_tests;
 mod metrics;
 pub mod net;
+mod pool;
 mod reactor;
 mod remote_call;
 mod reply;

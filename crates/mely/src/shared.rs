@@ -7,14 +7,14 @@ use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
 use mely_sched::{STEAL_COST_UNKNOWN_CYCLES, StealQueue};
 
-use crate::cell::{ColorRef, OwnedColor, Traits};
+use crate::cell::{ColorRef, OwnedColor, Traits, UNBOUNDED, WorkerIndex};
 use crate::clock::Clock;
 use crate::color::{Color, Colored};
 use crate::config::Config;
 use crate::counters::{EventCounts, WorkerCounts};
 use crate::event::{Event, StatePtr};
 use crate::handler::Handler;
-use crate::idle::Idle;
+use crate::idle::{Idle, WORKERS_MAX};
 use crate::inbox::{Inbox, Pushed};
 use crate::reactor::{Reactor, Watch};
 use crate::sync::{Arc, AtomicBool, AtomicU64, AtomicUsize, Mutex, lock, unpoison};
@@ -201,11 +201,18 @@ impl Shared {
         self.next_home.fetch_add(1, Relaxed) % self.remotes.len()
     }
 
+    /// The number of a worker, as a color keeps it.
+    pub(crate) fn narrow(&self, worker: usize) -> WorkerIndex {
+        const { assert!(WORKERS_MAX <= WorkerIndex::MAX as usize) };
+        debug_assert!(worker < self.remotes.len(), "there is no worker {worker}");
+        worker as WorkerIndex
+    }
+
     /// What an ordinary color begins with.
     pub(crate) fn default_traits(&self, id: u64, home: usize) -> Traits {
         Traits {
             id,
-            home,
+            home: self.narrow(home),
             pinned: false,
             capacity: self.config.color_capacity,
         }
@@ -231,7 +238,7 @@ impl Shared {
         system.extend((0..self.remotes.len()).map(|home| {
             let traits = Traits {
                 pinned: true,
-                capacity: usize::MAX,
+                capacity: UNBOUNDED,
                 ..self.default_traits(self.next_color_id(), home)
             };
             ColorRef::new(Arc::clone(self), traits)

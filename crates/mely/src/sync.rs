@@ -1,14 +1,16 @@
 //! The primitives that the protocols between threads use: the standard library's,
 //! or loom's when a model is checked.
 
+pub(crate) use std::sync::Arc;
+
 #[cfg(loom)]
 pub(crate) use loom::sync::{
-    Arc, Mutex, MutexGuard,
+    Mutex,
     atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize},
 };
 #[cfg(not(loom))]
 pub(crate) use std::sync::{
-    Arc, Mutex, MutexGuard,
+    Mutex,
     atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize},
 };
 
@@ -19,6 +21,13 @@ pub(crate) fn unpoison<G>(locked: Result<G, std::sync::PoisonError<G>>) -> G {
 
 /// Locks, and goes on with what a panicking holder left: every structure behind
 /// our locks is consistent between any two operations.
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+#[cfg(not(loom))]
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    unpoison(mutex.lock())
+}
+
+/// The same for loom's mutex.
+#[cfg(loom)]
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> loom::sync::MutexGuard<'_, T> {
     unpoison(mutex.lock())
 }

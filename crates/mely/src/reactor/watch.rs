@@ -202,7 +202,7 @@ impl Watch {
         let color = target.color_ref();
         let shared = color.shared();
         let here = |worker: Option<&Worker>| worker.filter(|w| w.runs(color)).map(Worker::index);
-        let worker = worker::with_current(shared, here).unwrap_or(color.traits().home);
+        let worker = worker::with_current(shared, here).unwrap_or(usize::from(color.traits().home));
         let watched = Arc::new(Watched {
             target: target.clone(),
             handler,

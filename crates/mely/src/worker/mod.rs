@@ -16,9 +16,10 @@ use mely_sched::{CoreQueue, Ewma, ReadyColor, Worthiness};
 
 use self::costs::Costs;
 pub(crate) use self::costs::{HandlerTable, new_table};
-pub(crate) use self::thread::{run_worker, with_current};
-use crate::cell::{ColorRef, OwnedColor};
-use crate::event::{Event, NodePool};
+pub(crate) use self::thread::{run_worker, with_any_current, with_current};
+use crate::cell::{ColorCell, ColorRef, OwnedColor};
+use crate::event::{Event, Node};
+use crate::pool::Pool;
 use crate::shared::{Phase, Remote, Shared};
 use crate::sync::Arc;
 use crate::timers::{Delayed, Timers};
@@ -65,7 +66,8 @@ pub(crate) struct Worker {
     /// Ready colors that must stay on this core.
     pinned: CoreQueue<OwnedColor>,
     costs: Costs,
-    pool: NodePool,
+    nodes: Pool<Node>,
+    cells: Pool<ColorCell>,
     timers: RefCell<Timers>,
     worth: Worthiness,
     victims: Box<[usize]>,
@@ -86,7 +88,8 @@ impl Worker {
             ready: CoreQueue::new(),
             pinned: CoreQueue::new(),
             costs: Costs::new(heuristics),
-            pool: NodePool::new(shared.config.nodes_max),
+            nodes: Pool::new(shared.config.nodes_max),
+            cells: Pool::new(shared.config.nodes_max),
             timers: RefCell::new(Timers::new(
                 shared.config.timers_max,
                 Arc::clone(&shared.remotes[index].timers_cancelled),
@@ -115,8 +118,14 @@ impl Worker {
         &self.shared.remotes[self.index]
     }
 
-    pub(crate) fn pool(&self) -> &NodePool {
-        &self.pool
+    /// Free event nodes.
+    pub(crate) fn nodes(&self) -> &Pool<Node> {
+        &self.nodes
+    }
+
+    /// Free color cells.
+    pub(crate) fn cells(&self) -> &Pool<ColorCell> {
+        &self.cells
     }
 
     /// Keeps a timer until it is due; sheds its event if there are too many.

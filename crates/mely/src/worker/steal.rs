@@ -64,7 +64,7 @@ impl Worker {
         let counts = &self.remote().counts;
         let mut first = true;
         while let Some(color) = stolen.pop() {
-            color.set_home(self.index);
+            color.set_home(self.shared.narrow(self.index));
             color.take_inbox(|e| self.costs.weigh(e));
             counts.stolen_events.add(u64::from(color.len()));
             if first {

@@ -9,20 +9,31 @@ use super::{Step, Worker};
 use crate::shared::{Phase, Shared};
 use crate::sync::Arc;
 
+#[cfg(not(loom))]
 thread_local! {
     /// The worker of this thread, while [`run_worker`] runs.
     static CURRENT: Cell<*const Worker> = const { Cell::new(ptr::null()) };
 }
 
-/// Calls `work` with the worker of this thread, if it is one of this runtime.
+#[cfg(loom)]
+loom::thread_local! {
+    static CURRENT: Cell<*const Worker> = Cell::new(ptr::null());
+}
+
+/// Calls `work` with the worker of this thread, of whatever runtime, if it has one.
 #[inline]
-pub(crate) fn with_current<R>(shared: &Arc<Shared>, work: impl FnOnce(Option<&Worker>) -> R) -> R {
+pub(crate) fn with_any_current<R>(work: impl FnOnce(Option<&Worker>) -> R) -> R {
     // A thread that is being torn down has no worker any more.
     let current = CURRENT.try_with(Cell::get).unwrap_or(ptr::null());
     // SAFETY: `run_worker` keeps the worker alive, on this very thread, for as long
     // as the pointer is there.
-    let worker = unsafe { current.as_ref() };
-    work(worker.filter(|worker| Arc::ptr_eq(worker.shared(), shared)))
+    work(unsafe { current.as_ref() })
+}
+
+/// Calls `work` with the worker of this thread, if it is one of this runtime.
+#[inline]
+pub(crate) fn with_current<R>(shared: &Arc<Shared>, work: impl FnOnce(Option<&Worker>) -> R) -> R {
+    with_any_current(|worker| work(worker.filter(|worker| Arc::ptr_eq(worker.shared(), shared))))
 }
 
 /// Runs a worker on this thread until the runtime stops.
@@ -30,10 +41,10 @@ pub(crate) fn run_worker(worker: &Worker) {
     struct Unset(*const Worker);
     impl Drop for Unset {
         fn drop(&mut self) {
-            CURRENT.set(self.0);
+            CURRENT.with(|current| current.set(self.0));
         }
     }
-    let _unset = Unset(CURRENT.replace(worker));
+    let _unset = Unset(CURRENT.with(|current| current.replace(worker)));
     while worker.shared.phase() < Phase::Stopped {
         if worker.step() == Step::Idle {
             worker.sleep();

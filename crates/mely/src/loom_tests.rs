@@ -1,0 +1,368 @@
+//! Models of the protocols between threads, checked in every interleaving (up to
+//! `LOOM_MAX_PREEMPTIONS` preemptions): `cargo xtask loom`.
+//!
+//! The models run the real color cells, mailboxes, idle counts and
+//! `Worker::step`; only the clock and the place where a worker sleeps are loom's.
+//! A lost wake-up shows as a deadlock, two owners of a color as a race on the
+//! counter that stands for its state.
+
+use std::time::{Duration, Instant};
+
+use loom::cell::UnsafeCell;
+use loom::sync::Condvar;
+use loom::thread;
+
+use crate::builder::Builder;
+use crate::cell::{ColorRef, OwnedColor, Traits};
+use crate::clock::Clock;
+use crate::color::Colored;
+use crate::runtime::Handle;
+use crate::shared::{Phase, Remote, Shared};
+use crate::sync::{Arc, Mutex, lock};
+use crate::worker::{Driver, Worker, run_worker};
+
+/// A clock that stands still: time is not what is modelled.
+struct StillClock(Instant);
+
+impl Clock for StillClock {
+    fn now(&self) -> Instant {
+        self.0
+    }
+
+    fn cycles(&self) -> u64 {
+        0
+    }
+}
+
+/// Sleeps on a condition variable of loom's, which reports a deadlock when nobody
+/// will ever wake it.
+struct LoomDriver {
+    woken: Mutex<bool>,
+    wake: Condvar,
+}
+
+impl LoomDriver {
+    fn new() -> Self {
+        Self {
+            woken: Mutex::new(false),
+            wake: Condvar::new(),
+        }
+    }
+}
+
+impl Driver for LoomDriver {
+    fn wait(&self, timeout: Option<Duration>, _dispatch: bool) -> usize {
+        let mut woken = lock(&self.woken);
+        while !*woken && timeout.is_none() {
+            woken = crate::sync::unpoison(self.wake.wait(woken));
+        }
+        *woken = false;
+        0
+    }
+
+    fn wake(&self) {
+        *lock(&self.woken) = true;
+        self.wake.notify_one();
+    }
+
+    fn has_sources(&self) -> bool {
+        false
+    }
+}
+
+fn shared(workers: usize) -> Arc<Shared> {
+    let config = Builder::default().into_config(workers);
+    let remote = |_| Remote::new(Box::new(LoomDriver::new()), None);
+    let remotes = (0..workers).map(remote).collect();
+    Arc::new(Shared::new(
+        config,
+        Arc::new(StillClock(Instant::now())),
+        remotes,
+    ))
+}
+
+fn colored<T: Send + 'static>(shared: &Arc<Shared>, home: usize, state: T) -> Colored<T> {
+    let traits = Traits {
+        pinned: false,
+        ..shared.default_traits(1, home)
+    };
+    Colored::new(ColorRef::new(Arc::clone(shared), traits), state)
+}
+
+/// Models with two whole workers have many more steps: one preemption fewer than
+/// `LOOM_MAX_PREEMPTIONS` (default 2) keeps them within a minute.
+fn model_of_two(model: impl Fn() + Send + Sync + 'static) {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(builder.preemption_bound.unwrap_or(2).saturating_sub(1));
+    builder.check(model);
+}
+
+/// State that loom watches: any two unordered accesses are an error.
+struct Watched(UnsafeCell<Vec<u32>>);
+
+// SAFETY: loom checks that accesses are ordered, which is what is being tested.
+#[allow(unsafe_code)]
+unsafe impl Send for Watched {}
+
+impl Watched {
+    fn new() -> Self {
+        Self(UnsafeCell::new(Vec::new()))
+    }
+
+    #[allow(unsafe_code)]
+    fn add(&mut self, value: u32) -> usize {
+        // SAFETY: `&mut self`, as far as the color keeps its promise; loom checks.
+        self.0.with_mut(|list| unsafe {
+            (*list).push(value);
+            (*list).len()
+        })
+    }
+
+    #[allow(unsafe_code)]
+    fn values(&mut self) -> Vec<u32> {
+        // SAFETY: as above.
+        self.0.with_mut(|list| unsafe { (*list).clone() })
+    }
+}
+
+/// A gate that threads wait at until as many events as expected have run.
+struct Gate {
+    run: Mutex<usize>,
+    changed: Condvar,
+}
+
+impl Gate {
+    fn new() -> Arc<Self> {
+        Arc::new(Self {
+            run: Mutex::new(0),
+            changed: Condvar::new(),
+        })
+    }
+
+    fn pass(&self) {
+        *lock(&self.run) += 1;
+        self.changed.notify_all();
+    }
+
+    fn wait_for(&self, events: usize) {
+        let mut run = lock(&self.run);
+        while *run < events {
+            run = crate::sync::unpoison(self.changed.wait(run));
+        }
+    }
+}
+
+fn start(shared: &Arc<Shared>, index: usize) -> thread::JoinHandle<()> {
+    let shared = Arc::clone(shared);
+    let victims = (0..shared.remotes.len()).filter(|&v| v != index).collect();
+    thread::spawn(move || run_worker(&Worker::new(shared, index, victims)))
+}
+
+fn stop(shared: &Arc<Shared>, workers: Vec<thread::JoinHandle<()>>) {
+    shared.enter(Phase::Stopped);
+    for worker in workers {
+        worker.join().unwrap();
+    }
+    shared.forget_colors();
+    assert!(
+        shared.is_quiescent(),
+        "posted = run + shed + cancelled + abandoned"
+    );
+}
+
+/// Two threads post to one color; whoever opens it runs it. Nobody runs it beside
+/// the other, nothing is lost, and each keeps its order.
+#[test]
+fn loom_color_has_one_owner() {
+    loom::model(|| {
+        let shared = shared(1);
+        let color = colored(&shared, 0, Watched::new());
+        let run_to_the_end = |mut owned: OwnedColor| {
+            loop {
+                while let Some(event) = owned.pop(|_| ()) {
+                    run_alone(event, &shared, &owned);
+                }
+                match owned.release() {
+                    Ok(()) => return,
+                    Err(again) => owned = again,
+                }
+            }
+        };
+        let other = color.clone();
+        let poster = {
+            let shared = Arc::clone(&shared);
+            thread::spawn(move || {
+                for value in [10, 11] {
+                    if let Some(owned) = deliver(&other, value) {
+                        let mut owned = owned;
+                        loop {
+                            while let Some(event) = owned.pop(|_| ()) {
+                                run_alone(event, &shared, &owned);
+                            }
+                            match owned.release() {
+                                Ok(()) => break,
+                                Err(again) => owned = again,
+                            }
+                        }
+                    }
+                }
+            })
+        };
+        if let Some(owned) = deliver(&color, 20) {
+            run_to_the_end(owned);
+        }
+        poster.join().unwrap();
+        // By now everything has run: post one more that looks.
+        let seen = Arc::new(std::sync::Mutex::new(Vec::new()));
+        let look = Arc::clone(&seen);
+        let event = new_event(&color, move |state: &mut Watched| {
+            *look.lock().unwrap() = state.values();
+        });
+        run_to_the_end(color.color_ref().deliver(event).expect("the color is idle"));
+        let seen = seen.lock().unwrap().clone();
+        let of = |from| {
+            seen.iter()
+                .copied()
+                .filter(|v| v / 10 == from)
+                .collect::<Vec<_>>()
+        };
+        assert_eq!((of(1), of(2)), (vec![10, 11], vec![20]));
+    });
+}
+
+fn new_event(
+    color: &Colored<Watched>,
+    call: impl FnOnce(&mut Watched) + Send + 'static,
+) -> crate::event::Event {
+    color.new_event(move |state, _cx| call(state))
+}
+
+fn deliver(color: &Colored<Watched>, value: u32) -> Option<OwnedColor> {
+    let event = new_event(color, move |state| {
+        state.add(value);
+    });
+    // Half of them by the way that threads outside take.
+    match value % 2 {
+        0 => color.color_ref().deliver(event),
+        _ => color.color_ref().deliver_unweighed(event),
+    }
+}
+
+#[allow(unsafe_code)]
+fn run_alone(event: crate::event::Event, shared: &Arc<Shared>, owned: &OwnedColor) {
+    let worker = Worker::new(Arc::clone(shared), 0, Box::new([]));
+    // SAFETY: the caller owns the color.
+    unsafe { event.run(&crate::context::Context::new(&worker, owned)) };
+}
+
+/// A worker that goes to sleep and a thread that posts: the worker always wakes.
+#[test]
+fn loom_post_wakes_a_sleeping_worker() {
+    loom::model(|| {
+        let shared = shared(1);
+        let worker = start(&shared, 0);
+        let color = colored(&shared, 0, Watched::new());
+        let gate = Gate::new();
+        for value in [1, 2] {
+            let gate = Arc::clone(&gate);
+            color.post(move |state, _cx| {
+                state.add(value);
+                gate.pass();
+            });
+        }
+        gate.wait_for(2);
+        drop(color);
+        stop(&shared, vec![worker]);
+    });
+}
+
+/// Two threads post to one color of a worker.
+#[test]
+fn loom_two_posters_one_worker() {
+    loom::model(|| {
+        let shared = shared(1);
+        let worker = start(&shared, 0);
+        let color = colored(&shared, 0, Watched::new());
+        let gate = Gate::new();
+        let post = |color: &Colored<Watched>, gate: &Arc<Gate>, value| {
+            let gate = Arc::clone(gate);
+            color.post(move |state, _cx| {
+                state.add(value);
+                gate.pass();
+            });
+        };
+        let (color2, gate2) = (color.clone(), Arc::clone(&gate));
+        let poster = thread::spawn(move || post(&color2, &gate2, 1));
+        post(&color, &gate, 2);
+        gate.wait_for(2);
+        poster.join().unwrap();
+        drop(color);
+        stop(&shared, vec![worker]);
+    });
+}
+
+/// A worker is held by an event that ends only when an event of another color of
+/// the same worker has run: somebody else must be awake, or woken, to steal it.
+#[test]
+fn loom_work_behind_a_long_event_is_stolen() {
+    model_of_two(|| {
+        let shared = shared(2);
+        let workers = vec![start(&shared, 0), start(&shared, 1)];
+        let (held, waiting) = (colored(&shared, 0, ()), colored(&shared, 0, Watched::new()));
+        let (gate, done) = (Gate::new(), Gate::new());
+        let (gate_held, done_held) = (Arc::clone(&gate), Arc::clone(&done));
+        held.post(move |(), _cx| {
+            gate_held.wait_for(1);
+            done_held.pass();
+        });
+        let gate_waiting = Arc::clone(&gate);
+        waiting.post(move |state, _cx| {
+            state.add(1);
+            gate_waiting.pass();
+        });
+        done.wait_for(1);
+        drop((held, waiting));
+        stop(&shared, workers);
+    });
+}
+
+/// An event posts to a color that lives on another worker, which sleeps or not.
+#[test]
+fn loom_post_across_workers() {
+    model_of_two(|| {
+        let shared = shared(2);
+        let workers = vec![start(&shared, 0), start(&shared, 1)];
+        let (from, to) = (colored(&shared, 0, ()), colored(&shared, 1, Watched::new()));
+        let gate = Gate::new();
+        let (to_there, gate_there) = (to.clone(), Arc::clone(&gate));
+        from.post(move |(), _cx| {
+            to_there.post(move |state, _cx| {
+                state.add(1);
+                gate_there.pass();
+            });
+        });
+        gate.wait_for(1);
+        drop((from, to));
+        stop(&shared, workers);
+    });
+}
+
+/// A shutdown at any moment leaves nothing behind.
+#[test]
+fn loom_stop_while_posting() {
+    loom::model(|| {
+        let shared = shared(1);
+        let worker = start(&shared, 0);
+        let color = colored(&shared, 0, Watched::new());
+        let poster = thread::spawn(move || {
+            color.post(|state, _cx| {
+                state.add(1);
+            });
+        });
+        shared.enter(Phase::Stopped);
+        worker.join().unwrap();
+        poster.join().unwrap();
+        let _ = Handle::new(Arc::clone(&shared));
+        assert!(shared.is_quiescent());
+    });
+}
