@@ -158,7 +158,7 @@ fn every_policy_and_reactor_runs() {
                 let rt = rt.build().expect("a runtime");
                 let color = rt.colored(HashSet::new());
                 for n in 0..50 {
-                    color.post(move |set, _| drop(set.insert(n)));
+                    color.post(move |set, _| assert!(set.insert(n)));
                 }
                 assert_eq!(color.with(|set| set.len()), 50, "{policy}, {kind:?}");
             }

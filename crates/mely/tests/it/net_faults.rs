@@ -13,7 +13,7 @@ use mely::{Handler, ReactorKind, Runtime};
 use rustix::process::{Resource, getrlimit, setrlimit};
 
 use crate::net::{Echoes, KINDS, runtime};
-use crate::support::{Gate, LIMIT, OpenOnDrop, Stress, alone, bounded, eventually, settle};
+use crate::support::{Gate, OpenOnDrop, Stress, alone, bounded, eventually, settle};
 
 static READY: Handler = Handler::new("net_faults::Ready");
 

@@ -8,14 +8,26 @@ use std::time::Duration;
 
 use mely::{Color, Handler, Policy, Runtime, Snapshot};
 
-use crate::support::{Gate, LIMIT, OpenOnDrop, bounded, eventually, settle};
+use crate::support::{Gate, OpenOnDrop, WAIT, bounded, eventually, settle};
 
 /// Its events are short: after the warm-up a color with one is not worth a steal.
 static SHORT: Handler = Handler::new("no_sleep::Short");
 /// Said to be long.
 static LONG: Handler = Handler::new("no_sleep::Long").cost_cycles(10_000_000);
 
+/// Holds its core until the test lets go.
+static HOLDER: Handler = Handler::new("no_sleep::Holder").cost_cycles(10_000_000);
+
 const WAITING: u64 = 20;
+
+/// The policies of the papers that steal.
+const PAPERS: [Policy; 5] = [
+    Policy::MelyBase,
+    Policy::MelyLocality,
+    Policy::MelyTimeLeft,
+    Policy::MelyPenalty,
+    Policy::Mely,
+];
 
 fn runtime(workers: usize, policy: Policy) -> Runtime {
     Runtime::builder()
@@ -81,11 +93,11 @@ fn private_before(policy: Policy, holder: Holder) {
         starter.post(move |_, _| {
             let hold = move |_: &mut (), _: &mut mely::Context<'_>| {
                 let _end = OpenOnDrop(end);
-                result.store(u64::from(gate.wait_for(WAITING, LIMIT / 3)), Relaxed);
+                result.store(u64::from(gate.wait_for(WAITING, WAIT / 3)), Relaxed);
             };
             match holder {
                 Holder::Unknown => held.post(hold),
-                Holder::Annotated => held.via(&LONG).post(hold),
+                Holder::Annotated => held.via(&HOLDER).post(hold),
             }
             for color in &colors {
                 let ran = ran.clone();
@@ -144,13 +156,13 @@ fn sent_while_held(policy: Policy, sender: Sender, handler: &'static Handler) {
         let holder = rt.color_options().pinned(0).fresh().expect("worker 0");
         let (gate, result) = (ran.clone(), Arc::clone(&all_ran));
         let (begin, end) = (begun.clone(), ended.clone());
-        holder.via(&LONG).post(move |_, _| {
+        holder.via(&HOLDER).post(move |_, _| {
             let _end = OpenOnDrop(end);
             begin.arrive();
             if let Some(send) = by_holder {
                 send();
             }
-            result.store(u64::from(gate.wait_for(WAITING, LIMIT / 3)), Relaxed);
+            result.store(u64::from(gate.wait_for(WAITING, WAIT / 3)), Relaxed);
         });
         begun.pass("the holder begins");
         match (sender, send) {
@@ -173,6 +185,15 @@ fn what_outsiders_send_to_a_held_core_is_stolen() {
 }
 
 #[test]
+fn what_is_sent_to_a_held_core_is_stolen_under_the_papers_policies_too() {
+    // There a post goes right into the queue that thieves look at.
+    for policy in PAPERS {
+        sent_while_held(policy, Sender::Outside, &LONG);
+        sent_while_held(policy, Sender::Worker, &LONG);
+    }
+}
+
+#[test]
 fn what_workers_send_to_a_held_core_is_stolen() {
     sent_while_held(Policy::Adaptive, Sender::Worker, &SHORT);
     sent_while_held(Policy::Adaptive, Sender::Worker, &LONG);
@@ -180,14 +201,7 @@ fn what_workers_send_to_a_held_core_is_stolen() {
 
 #[test]
 fn long_colors_that_the_holder_posts_are_stolen() {
-    for policy in [
-        Policy::MelyBase,
-        Policy::MelyLocality,
-        Policy::MelyTimeLeft,
-        Policy::MelyPenalty,
-        Policy::Mely,
-        Policy::Adaptive,
-    ] {
+    for policy in PAPERS.into_iter().chain([Policy::Adaptive]) {
         sent_while_held(policy, Sender::Holder, &LONG);
     }
 }
@@ -202,22 +216,28 @@ fn short_colors_that_the_holder_posts_are_stolen() {
 /// need every worker.
 fn every_worker_is_woken(policy: Policy, workers: usize) {
     let what = format!("{workers} workers, {policy}");
-    bounded(&what, move || {
+    bounded(&what.clone(), move || {
         let rt = runtime(workers, policy);
+        let starter = rt.color_options().pinned(0).fresh().expect("worker 0");
         for _ in 0..20 {
             // A `Barrier` would hang the workers for good if one did not come.
             let (met, missed) = (Gate::default(), Arc::new(AtomicU64::new(0)));
+            let colors: Vec<_> = (0..workers).map(|_| at_home(&rt, 0)).collect();
             let count = workers as u64;
-            for _ in 0..workers {
-                let (met, missed) = (met.clone(), Arc::clone(&missed));
-                at_home(&rt, 0).via(&LONG).post(move |_, _| {
-                    met.arrive();
-                    let came = met.wait_for(count, LIMIT / 3);
-                    missed.fetch_add(u64::from(!came), Relaxed);
-                });
-            }
+            let given = Arc::clone(&missed);
+            // From one event: all are there before the first holds the core.
+            starter.post(move |_, _| {
+                for color in &colors {
+                    let (met, missed) = (met.clone(), Arc::clone(&given));
+                    color.via(&LONG).post(move |_, _| {
+                        met.arrive();
+                        let came = met.wait_for(count, WAIT / 3);
+                        missed.fetch_add(u64::from(!came), Relaxed);
+                    });
+                }
+            });
             settle(&rt);
-            verdict("meeting", missed.load(Relaxed) == 0, &rt.metrics());
+            verdict(&what, missed.load(Relaxed) == 0, &rt.metrics());
         }
     });
 }
@@ -306,21 +326,23 @@ fn a_color_with_many_events_on_a_held_core_keeps_nobody_awake() {
     }
 }
 
-/// The same, but the color became ready on its core before that was held: thieves
-/// of the base policies leave a color that is more than half of what they see.
-fn quiet_beside_a_large_color(policy: Policy) {
-    let what = format!("large color, {policy}");
+/// The same, but colors were ready with all their events before the core was held:
+/// thieves of the base policies leave a color that is half of what they see.
+fn quiet_beside_large_colors(policy: Policy) {
+    let what = format!("large colors, {policy}");
     bounded(&what.clone(), move || {
         let rt = runtime(2, policy);
         let (begun, release) = (Gate::default(), OpenOnDrop(Gate::default()));
-        let large = at_home(&rt, 0);
-        let starter = rt.color_options().pinned(0).fresh().expect("worker 0");
+        let holder = rt.color_options().pinned(0).fresh().expect("worker 0");
         let (begin, wait) = (begun.clone(), release.0.clone());
-        starter.post(move |_, cx| {
-            for _ in 0..100 {
-                large.post(|_, _| ());
+        let large = [at_home(&rt, 0), at_home(&rt, 0)];
+        let starter = rt.color_options().pinned(0).fresh().expect("worker 0");
+        starter.post(move |_, _| {
+            for color in &large {
+                // More than a batch: the rest is ready at once, behind the holder.
+                color.post(|_, cx| (0..100).for_each(|_| cx.post(|_, _| ())));
             }
-            cx.post(move |_, _| {
+            holder.post(move |_, _| {
                 begin.arrive();
                 wait.pass("the test ends");
             });
@@ -335,7 +357,40 @@ fn quiet_beside_a_large_color(policy: Policy) {
 #[test]
 fn a_color_that_nobody_may_steal_keeps_nobody_awake() {
     for policy in Policy::ALL {
-        quiet_beside_a_large_color(policy);
+        quiet_beside_large_colors(policy);
+    }
+}
+
+/// A color worth a steal stays in the reach of thieves while an older, pinned one
+/// holds the core.
+fn worthy_beside_pinned(policy: Policy) {
+    let what = format!("worthy beside pinned, {policy}");
+    bounded(&what.clone(), move || {
+        let rt = runtime(2, policy);
+        let (ran, ended) = (Gate::default(), Gate::default());
+        let all_ran = Arc::new(AtomicU64::new(2));
+        let holder = rt.color_options().pinned(0).fresh().expect("worker 0");
+        let (wait, end, result) = (ran.clone(), ended.clone(), Arc::clone(&all_ran));
+        let large = at_home(&rt, 0);
+        large.post(move |_, cx| {
+            for _ in 0..100 {
+                let ran = ran.clone();
+                cx.post_via(&LONG, move |_, _| ran.arrive());
+            }
+            holder.via(&HOLDER).post(move |_, _| {
+                let _end = OpenOnDrop(end);
+                result.store(u64::from(wait.wait_for(100, WAIT / 3)), Relaxed);
+            });
+        });
+        ended.pass("the holder ends");
+        verdict(&what, all_ran.load(Relaxed) == 1, &rt.metrics());
+    });
+}
+
+#[test]
+fn a_worthy_color_stays_offered_while_a_pinned_one_runs() {
+    for policy in [Policy::Adaptive, Policy::MelyTimeLeft, Policy::Mely] {
+        worthy_beside_pinned(policy);
     }
 }
 
@@ -358,7 +413,7 @@ fn no_wake_up_is_lost_between_bursts() {
                                 let ran = ran.clone();
                                 at_home(&rt, worker).post(move |_, _| ran.arrive());
                             }
-                            assert!(ran.wait_for(4, LIMIT / 2), "round {round} hangs");
+                            assert!(ran.wait_for(4, WAIT), "round {round} hangs");
                         }
                     })
                 })

@@ -31,6 +31,7 @@ fn a_panic_loses_its_event_only() {
             settle(&rt);
             let expected: Vec<_> = (0..100).filter(|n| n % 3 != 0).collect();
             assert_eq!(color.with(|ran| ran.clone()), expected);
+            settle(&rt);
             let metrics = rt.metrics();
             assert_eq!(metrics.total(|w| w.panics), 34);
             assert_eq!(

@@ -13,6 +13,10 @@ use mely::Handle;
 /// After how long without an end a test has failed: a bound, never a measure.
 pub(crate) const LIMIT: Duration = Duration::from_secs(30);
 
+/// After how long a wait inside a test has failed: before the test as a whole does,
+/// so that it says what did not come.
+pub(crate) const WAIT: Duration = Duration::from_secs(12);
+
 /// How much of the randomised load is run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stress {
@@ -64,14 +68,14 @@ pub(crate) fn settle(handle: &Handle) {
         waited.settle();
         let _ = done.send(());
     });
-    if ended.recv_timeout(LIMIT).is_err() {
+    if ended.recv_timeout(WAIT).is_err() {
         panic!("events stay pending: {:#?}", handle.metrics());
     }
 }
 
 /// Waits until `holds`, looking now and then; fails if it never does.
 pub(crate) fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
-    let end = Instant::now() + LIMIT;
+    let end = Instant::now() + WAIT;
     while !holds() {
         assert!(Instant::now() < end, "never came true: {what}");
         thread::sleep(Duration::from_micros(200));
@@ -102,7 +106,7 @@ impl Gate {
 
     /// Blocks until one has arrived, and fails if none does.
     pub(crate) fn pass(&self, what: &str) {
-        assert!(self.wait_for(1, LIMIT), "nobody opened the gate: {what}");
+        assert!(self.wait_for(1, WAIT), "nobody opened the gate: {what}");
     }
 }
 
