@@ -77,3 +77,8 @@ pub use reactor::ReactorKind;
 pub use reply::Reply;
 pub use runtime::{Handle, Runtime, ShutdownError, ShutdownReport};
 pub use timers::Timer;
+
+/// The programs of the README compile and run.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;

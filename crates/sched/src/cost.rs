@@ -37,6 +37,15 @@ impl Ewma {
 
     const SCALE: u64 = 256;
 
+    /// A sample counts as at most this many times the mean, once there are a few:
+    /// an event that was interrupted (by another process, say) must not make its
+    /// handler look long for the next thousand turns, while a true change is still
+    /// followed at half again a sample.
+    const OUTLIER: u64 = 8;
+
+    /// Below this many cycles nothing is an outlier.
+    const OUTLIER_MIN_CYCLES: u64 = 1_000;
+
     /// No sample yet.
     pub const fn new() -> Self {
         Self {
@@ -51,7 +60,12 @@ impl Ewma {
         let cycles = u32::try_from(cycles).unwrap_or(u32::MAX);
         self.samples = self.samples.saturating_add(1);
         let weight = u64::from(self.samples.min(Self::WEIGHT));
-        let scaled = u64::from(cycles) * Self::SCALE;
+        let mean = self.scaled_mean / Self::SCALE;
+        let most = match self.samples {
+            0..=4 => u64::MAX,
+            _ => (mean * Self::OUTLIER).max(Self::OUTLIER_MIN_CYCLES),
+        };
+        let scaled = u64::from(cycles).min(most) * Self::SCALE;
         self.scaled_mean = (self.scaled_mean * (weight - 1) + scaled) / weight;
         self.max = cycles.max(self.max - self.max / (2 * Self::WEIGHT));
     }
@@ -105,7 +119,7 @@ mod tests {
             samples.iter().for_each(|&s| cost.sample(u64::from(s)));
             let mean = cost.mean().unwrap();
             prop_assert!(mean <= *samples.iter().max().unwrap());
-            prop_assert!(u64::from(mean) + 1 >= u64::from(*samples.iter().min().unwrap()));
+            prop_assert!(u64::from(mean) + 1 >= u64::from(*samples.iter().min().unwrap()) || samples.len() > 4);
             prop_assert!(cost.recent_max() >= *samples.last().unwrap());
         }
     }
@@ -116,6 +130,15 @@ mod tests {
         (0..100).for_each(|_| cost.sample(100));
         (0..100).for_each(|_| cost.sample(10_000));
         assert!(cost.mean().unwrap() > 9_000, "{cost:?}");
+    }
+
+    #[test]
+    fn one_interrupted_sample_moves_the_mean_little() {
+        let mut cost = Ewma::new();
+        (0..100).for_each(|_| cost.sample(2_000));
+        cost.sample(10_000_000);
+        assert!(cost.mean().unwrap() < 3_000, "{cost:?}");
+        assert_eq!(cost.recent_max(), 10_000_000);
     }
 
     #[test]

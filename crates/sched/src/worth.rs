@@ -87,15 +87,27 @@ impl Worthiness {
             true => steal_cost_cycles,
             false => steal_cost_cycles + WAKE_COST_CYCLES,
         };
-        let worth_it = self.heuristics.learn && private_cycles / 2 > handover;
+        let worth_it =
+            self.heuristics.learn && self.heuristics.steal && private_cycles / 2 > handover;
         if worth_it { private_colors / 2 } else { 0 }
     }
 
-    /// Whether a core should publish what it has before it runs an event of this
-    /// cost; of unknown cost (`None`) counts as long.
-    pub fn publish_before(&self, cost_cycles: Option<u32>) -> bool {
-        let long = cost_cycles.is_none_or(|cycles| cycles >= LONG_EVENT_CYCLES);
-        self.heuristics.learn && long
+    /// Whether a core should publish what it has before it runs an event of a
+    /// handler with this mean cost (`None`: unknown) and recent worst. A handler
+    /// that is seldom long counts as long only while another core has nothing to
+    /// do.
+    pub fn publish_before(
+        &self,
+        mean_cycles: Option<u32>,
+        worst_cycles: u32,
+        a_core_is_idle: bool,
+    ) -> bool {
+        let long = match mean_cycles {
+            None => true,
+            Some(mean) if mean >= LONG_EVENT_CYCLES => true,
+            Some(_) => a_core_is_idle && worst_cycles >= LONG_EVENT_CYCLES,
+        };
+        self.heuristics.learn && self.heuristics.steal && long
     }
 }
 
@@ -121,7 +133,16 @@ mod tests {
         let worth = Worthiness::new(Policy::MelyNoSteal.heuristics());
         assert_eq!(worth.interval(u64::MAX, 1), None);
         assert_eq!(worth.colors_to_share(1000, u64::MAX, 1, true), 0);
-        assert!(!worth.publish_before(None));
+        assert!(!worth.publish_before(None, u32::MAX, true));
+    }
+
+    #[test]
+    fn what_is_seldom_long_is_published_for_idle_cores_only() {
+        let worth = Worthiness::new(Policy::Adaptive.heuristics());
+        assert!(worth.publish_before(None, 0, false));
+        assert!(worth.publish_before(Some(LONG_EVENT_CYCLES), 0, false));
+        assert!(!worth.publish_before(Some(100), LONG_EVENT_CYCLES, false));
+        assert!(worth.publish_before(Some(100), LONG_EVENT_CYCLES, true));
     }
 
     #[test]

@@ -80,6 +80,15 @@ impl Costs {
         event.resolve(id, known.map_or(1, |k| k.time_left_cycles.get()));
     }
 
+    /// Weighs an event that comes from a thread outside, which could not; what
+    /// another worker posted it has weighed.
+    #[inline]
+    pub(crate) fn weigh_new(&self, event: &Event) {
+        if event.handler_id() == HandlerId::UNRESOLVED {
+            self.weigh(event);
+        }
+    }
+
     #[cold]
     fn look_up(&self, event: &Event, key: HandlerKey) -> HandlerId {
         let mut ids = self.ids.borrow_mut();
@@ -103,17 +112,24 @@ impl Costs {
         known.is_none_or(|k| k.attention.get())
     }
 
+    /// Whether this worker has looked the handler up.
+    pub(crate) fn knows(&self, id: HandlerId) -> bool {
+        self.known[id.index()].get().is_some()
+    }
+
     /// Whether the event must be timed although its turn is not a sampled one.
     pub(crate) fn is_new(&self, id: HandlerId) -> bool {
         let known = self.known[id.index()].get();
         known.is_none_or(|k| k.learned.get().samples() < SAMPLES_FIRST)
     }
 
-    /// The longest that an event is likely to take, in cycles; `None` if unknown.
-    pub(crate) fn worst_cycles(&self, id: HandlerId) -> Option<u32> {
-        let known = self.known[id.index()].get()?;
-        let worst = self.cost_cycles(known)?;
-        Some(worst.max(known.learned.get().recent_max()))
+    /// The mean cost of an event in cycles (`None` if unknown), and the longest of
+    /// late.
+    pub(crate) fn mean_and_worst_cycles(&self, id: HandlerId) -> (Option<u32>, u32) {
+        match self.known[id.index()].get() {
+            Some(known) => (self.cost_cycles(known), known.learned.get().recent_max()),
+            None => (None, 0),
+        }
     }
 
     /// Learns from one timed event.

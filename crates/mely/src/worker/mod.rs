@@ -165,7 +165,7 @@ impl Worker {
         if let Some(running) = self.running_color()
             && color.is(running)
         {
-            running.push(event, |e| self.costs.weigh(e));
+            running.push(event, |e| self.costs.weigh_new(e));
             return;
         }
         if let Some(owned) = color.deliver(event) {
@@ -177,7 +177,7 @@ impl Worker {
     #[inline]
     pub(crate) fn post_to_running(&self, running: &OwnedColor, event: Event) {
         self.costs.weigh(&event);
-        running.push(event, |e| self.costs.weigh(e));
+        running.push(event, |e| self.costs.weigh_new(e));
     }
 
     /// Puts a color that has become ready where it belongs.
@@ -248,7 +248,7 @@ impl Worker {
 
     /// Queues a color that comes from elsewhere.
     fn settle_in(&self, color: OwnedColor) {
-        color.take_inbox(|e| self.costs.weigh(e));
+        color.take_inbox(|e| self.costs.weigh_new(e));
         self.make_ready(color);
     }
 

@@ -74,7 +74,7 @@ impl Worker {
         let ran = self.shared.config.batch_threshold - left.get();
         remote.counts.events.run.add(u64::from(ran));
         if let Err(color) = color.release() {
-            color.take_inbox(|e| self.costs.weigh(e));
+            color.take_inbox(|e| self.costs.weigh_new(e));
             self.make_ready(color);
         }
     }
@@ -83,7 +83,7 @@ impl Worker {
         let remote = self.remote();
         let context = Context::new(self, color);
         while left.get() > 0 {
-            let Some(event) = color.pop(|e| self.costs.weigh(e)) else {
+            let Some(event) = color.pop(|e| self.costs.weigh_new(e)) else {
                 return;
             };
             left.set(left.get() - 1);
@@ -105,7 +105,13 @@ impl Worker {
 
     /// Runs an event that is timed, new, or long.
     fn run_with_care(&self, event: Event, id: HandlerId, context: &Context<'_, ()>, timed: bool) {
-        let publish = self.worth.publish_before(self.costs.worst_cycles(id));
+        if !self.costs.knows(id) {
+            // Another worker looked it up; from now on this one learns its cost too.
+            self.costs.weigh(&event);
+        }
+        let (mean, worst) = self.costs.mean_and_worst_cycles(id);
+        let idle = self.shared.idle.hint().any();
+        let publish = self.worth.publish_before(mean, worst, idle);
         if publish {
             self.publish_all();
         }

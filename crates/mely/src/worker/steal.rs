@@ -65,7 +65,7 @@ impl Worker {
         let mut first = true;
         while let Some(color) = stolen.pop() {
             color.set_home(self.shared.narrow(self.index));
-            color.take_inbox(|e| self.costs.weigh(e));
+            color.take_inbox(|e| self.costs.weigh_new(e));
             counts.stolen_events.add(u64::from(color.len()));
             if first {
                 self.keep(color);
