@@ -104,7 +104,11 @@ impl WebArgs {
     }
 
     fn end(&self, signal: i32, server: Server) {
-        let name = if signal == SIGINT { "SIGINT" } else { "SIGTERM" };
+        let name = if signal == SIGINT {
+            "SIGINT"
+        } else {
+            "SIGTERM"
+        };
         let grace = self.limits.grace;
         self.tell(&format!(
             "{name}: finishing {} connections, for {} s at most; again to end at once",

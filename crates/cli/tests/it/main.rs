@@ -1,1 +1,6 @@
 //! The command, from outside.
+
+mod command;
+mod docs_tree;
+mod process;
+mod web;

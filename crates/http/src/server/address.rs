@@ -40,7 +40,12 @@ impl FromStr for Address {
             source,
         };
         if let Some(path) = given.strip_prefix(UNIX_PREFIX) {
-            let empty = || bad(io::Error::new(io::ErrorKind::InvalidInput, "the path is empty"));
+            let empty = || {
+                bad(io::Error::new(
+                    io::ErrorKind::InvalidInput,
+                    "the path is empty",
+                ))
+            };
             return match path {
                 "" => Err(empty()),
                 path => Ok(Address::Unix(path.into())),

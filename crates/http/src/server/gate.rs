@@ -127,7 +127,9 @@ impl Gate {
         self.next_worker = (self.next_worker + 1) % handle.workers();
         let options = handle.color_options().home(self.next_worker);
         // Cannot fail: the remainder is a worker. A connection is dropped rather than a panic.
-        let Ok(color) = options.colored::<Slot>(None) else { return };
+        let Ok(color) = options.colored::<Slot>(None) else {
+            return;
+        };
         let counts = &self.shared.counts.gate;
         if refused {
             self.refusing += 1;
@@ -142,7 +144,13 @@ impl Gate {
             key: entry.key(),
             refused,
         };
-        let client = Client::new(connection, socket, Arc::clone(&self.shared), membership, now);
+        let client = Client::new(
+            connection,
+            socket,
+            Arc::clone(&self.shared),
+            membership,
+            now,
+        );
         let client = Box::new(client);
         let first = match self.shared.options.reactor {
             ReactorKind::PerWorker => &REGISTER_FD,

@@ -12,7 +12,8 @@ impl Count {
     /// For the one thread that writes this count: a worker runs one handler at a time.
     pub(super) fn add(&self, more: u64) {
         // Relaxed, and no read-modify-write: one writer, and counts order nothing else.
-        self.0.store(self.0.load(Relaxed).wrapping_add(more), Relaxed);
+        self.0
+            .store(self.0.load(Relaxed).wrapping_add(more), Relaxed);
     }
 
     pub(super) fn set(&self, value: u64) {
@@ -147,7 +148,12 @@ impl ServerStats {
         let gauge = "gauge";
         family("clients", gauge, "Clients connected.", &[("", self.active)]);
         let turned_away = [("", self.refusing)];
-        family("clients_refusing", gauge, "Clients being turned away.", &turned_away);
+        family(
+            "clients_refusing",
+            gauge,
+            "Clients being turned away.",
+            &turned_away,
+        );
         let answers = [
             ("{class=\"2xx\"}", self.answers_2xx),
             ("{class=\"3xx\"}", self.answers_3xx),
@@ -157,12 +163,32 @@ impl ServerStats {
         family("answers_total", "counter", "Requests answered.", &answers);
         for (name, help, value) in [
             ("accepted_total", "Clients accepted.", self.accepted),
-            ("refused_total", "Clients turned away with 503.", self.refused),
-            ("accept_failures_total", "Failures to accept.", self.accept_failures),
-            ("rejected_total", "Requests refused before a lookup.", self.rejected),
+            (
+                "refused_total",
+                "Clients turned away with 503.",
+                self.refused,
+            ),
+            (
+                "accept_failures_total",
+                "Failures to accept.",
+                self.accept_failures,
+            ),
+            (
+                "rejected_total",
+                "Requests refused before a lookup.",
+                self.rejected,
+            ),
             ("sent_bytes_total", "Bytes sent.", self.bytes_sent),
-            ("timeouts_total", "Peers silent for too long.", self.timeouts),
-            ("broken_total", "Connections ended by an error.", self.broken),
+            (
+                "timeouts_total",
+                "Peers silent for too long.",
+                self.timeouts,
+            ),
+            (
+                "broken_total",
+                "Connections ended by an error.",
+                self.broken,
+            ),
         ] {
             family(name, "counter", help, &[("", value)]);
         }

@@ -169,7 +169,9 @@ impl Visit {
         handle.colored(None::<Self>).via(&METRICS).post(|slot, cx| {
             let mut visit = visit;
             let socket = Arc::clone(&visit.socket);
-            let watch = Watch::new(socket, &cx.colored(), &METRICS, |slot, cx, _| go_on(slot, cx));
+            let watch = Watch::new(socket, &cx.colored(), &METRICS, |slot, cx, _| {
+                go_on(slot, cx)
+            });
             // Without a watch the connection is closed here.
             if let Ok(watch) = watch {
                 let color = cx.colored();

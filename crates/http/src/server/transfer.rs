@@ -48,12 +48,7 @@ pub(super) fn send_file(
     }
 }
 
-fn copy(
-    socket: BorrowedFd<'_>,
-    file: &File,
-    offset: u64,
-    count: usize,
-) -> Result<usize, Errno> {
+fn copy(socket: BorrowedFd<'_>, file: &File, offset: u64, count: usize) -> Result<usize, Errno> {
     let mut part = [0; COPY_BYTES];
     let part = &mut part[..count.min(COPY_BYTES)];
     let read = file

@@ -1,4 +1,11 @@
-//! The protocol as a server sees it, on a real socket of the loopback.
+//! The protocol and the server, on real sockets of the loopback.
+
+mod files;
+mod harness;
+mod peers;
+mod requests;
+mod statuses;
+mod text;
 
 use mely_http::{Connection, DateCache, Limits, Now, Options, Output, Protocol, Site, Step};
 use std::io::{Read, Write};
