@@ -5,6 +5,7 @@ use std::net::Shutdown;
 use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::thread;
+use std::time::Duration;
 
 use mely::net::{Nonblocking, TcpListener, UnixListener, UnixStream};
 use mely::{Colored, Context, Handle, Handler, ReactorKind, Runtime};
@@ -70,6 +71,32 @@ where
     }
 }
 
+/// Accepts what waits; once more after a while if something was missing for that,
+/// since no edge will tell.
+fn accept_all(
+    slot: &mut Option<TcpListener>,
+    alive: &Arc<()>,
+    cx: &mut Context<'_, Option<TcpListener>>,
+) {
+    while let Some(listener) = slot {
+        match listener.accept() {
+            Ok((stream, peer)) => {
+                assert!(peer.ip().is_loopback());
+                Echo::begin(&cx.handle(), stream, Arc::clone(alive));
+            }
+            Err(error) if error.kind() == ErrorKind::WouldBlock => return,
+            Err(_) => {
+                let (alive, pause) = (Arc::clone(alive), Duration::from_millis(1));
+                let again = move |slot: &mut _, cx: &mut Context<'_, _>| {
+                    accept_all(slot, &alive, cx);
+                };
+                drop(cx.colored().post_after(pause, again));
+                return;
+            }
+        }
+    }
+}
+
 /// A listener whose connections echo; `alive` counts them.
 pub(crate) struct Echoes {
     pub(crate) listening: Colored<Option<TcpListener>>,
@@ -84,20 +111,11 @@ impl Echoes {
         let (listening, alive) = (rt.colored(None), Arc::new(()));
         let given = Arc::clone(&alive);
         listener
-            .watch(
-                &listening,
-                &ACCEPT,
-                move |listener: &mut Option<TcpListener>, cx, _| {
-                    let Some(listener) = listener else { return };
-                    while let Ok((stream, peer)) = listener.accept() {
-                        assert!(peer.ip().is_loopback());
-                        Echo::begin(&cx.handle(), stream, Arc::clone(&given));
-                    }
-                },
-            )
+            .watch(&listening, &ACCEPT, move |listener, cx, _| {
+                accept_all(listener, &given, cx);
+            })
             .expect("a watch");
         listening.with(move |slot| *slot = Some(listener));
-        // What came before the listener was in its place has been missed.
         Self {
             listening,
             address,

@@ -16,6 +16,8 @@ use crate::net::{Echoes, KINDS, runtime};
 use crate::support::{Gate, OpenOnDrop, Stress, alone, bounded, eventually, settle};
 
 static READY: Handler = Handler::new("net_faults::Ready");
+/// Said to be so long that descriptors are looked at right after.
+static BUSY: Handler = Handler::new("net_faults::Busy").cost_cycles(100_000_000);
 
 #[test]
 fn resets_end_their_connection_only() {
@@ -222,7 +224,7 @@ fn readiness_is_not_lost_to_a_full_color() {
             let (begin, wait) = (begun.clone(), release.0.clone());
             let busy = rt.fresh_color();
             color.with(move |slot| *slot = Some(ours));
-            busy.post(move |_, _| {
+            busy.via(&BUSY).post(move |_, _| {
                 begin.arrive();
                 wait.pass("the color is full");
             });

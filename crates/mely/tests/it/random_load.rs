@@ -376,3 +376,45 @@ fn load_on_eight_workers() {
 fn load_on_sixty_four_workers() {
     loads(64);
 }
+
+/// Nothing but the runtime orders what happens here: a race detector sees every
+/// happens-before that the runtime forgets.
+fn bare(workers: usize, policy: Policy) {
+    let rt = Runtime::builder().workers(workers).policy(policy).build();
+    let rt = rt.expect("a runtime");
+    let colors: Arc<[Colored<u64>]> = (0..32).map(|_| rt.colored(0)).collect();
+    fn hop(left: u32, seed: u64, colors: &Arc<[Colored<u64>]>) {
+        let mut rng = Rng::with_seed(seed);
+        let next = rng.usize(..colors.len());
+        let (seed, others) = (rng.u64(..), Arc::clone(colors));
+        colors[next].post(move |count, _| {
+            *count += 1;
+            if left > 0 {
+                hop(left - 1, seed, &others);
+            }
+        });
+    }
+    let (chains, hops) = (60, Stress::get().pick(20, 60, 2_000));
+    thread::scope(|scope| {
+        for producer in 0..PRODUCERS as u64 {
+            let colors = &colors;
+            scope.spawn(move || {
+                for chain in 0..chains {
+                    hop(hops - 1, producer * chains + chain, colors);
+                }
+            });
+        }
+    });
+    settle(&rt);
+    let counted: u64 = colors.iter().map(|color| color.with(|count| *count)).sum();
+    assert_eq!(counted, PRODUCERS as u64 * chains * u64::from(hops));
+}
+
+#[test]
+fn states_need_no_other_order_than_the_runtimes() {
+    for policy in Policy::ALL {
+        for workers in [1, 2, 8] {
+            bounded("a bare load", move || bare(workers, policy));
+        }
+    }
+}

@@ -77,6 +77,7 @@ fn a_cancelled_event_does_not_run_and_is_counted() {
         let cancelled = in_time.filter(|&c| c).count() as u64;
         settle(&rt);
         assert_eq!(color.with(|n| *n), 200 - cancelled);
+        settle(&rt);
         assert_eq!(rt.metrics().events.cancelled, cancelled);
         for timer in timers {
             assert!(!timer.is_pending() && !timer.cancel());
