@@ -7,18 +7,18 @@
 //!   orders the accesses.
 #![allow(unsafe_code)]
 
-use core::cell::Cell;
+use core::cell::{Cell, RefCell};
 use core::mem::ManuallyDrop;
 use core::ptr::NonNull;
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::Ordering::{AcqRel, Relaxed};
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 
 use mely_sched::{ColorQueue, Link, Linked, ReadyColor};
 
 use crate::event::{Event, StatePtr};
 use crate::inbox::{Inbox, Pushed};
-use crate::pool::Pool;
+use crate::prefetch;
 use crate::shared::Shared;
 use crate::sync::{Arc, AtomicUsize, Mutex, lock};
 use crate::worker::{self, Worker};
@@ -85,24 +85,11 @@ unsafe impl Sync for ColorRef {}
 
 impl ColorRef {
     /// A new color without events.
-    pub(crate) fn new(shared: Arc<Shared>, traits: Traits) -> Self {
-        let cell = ColorCell {
-            inbox: Inbox::new_closed(),
-            refs: AtomicUsize::new(1),
-            link: Cell::new(None),
-            ticket: Cell::new(0),
-            queue: ColorQueue::new(),
-            home: Cell::new(traits.home),
-            poisoned: Cell::new(false),
-            pending: AtomicUsize::new(0),
-            traits,
-            shared,
-            states: Mutex::new(None),
-        };
-        let at = worker::with_any_current(|w| Pool::take(w.map(Worker::cells)));
-        // SAFETY: the memory is free, of the right size, and ours alone.
-        unsafe { at.write(cell) };
-        Self(at)
+    pub(crate) fn new(shared: &Arc<Shared>, traits: Traits) -> Self {
+        let reused = worker::with_current(shared, |w| w.and_then(|w| w.cells().pop()));
+        let mut cell = reused.unwrap_or_else(|| ColorCell::new(shared));
+        cell.begin(traits);
+        Self(NonNull::from(Box::leak(cell)))
     }
 
     #[inline]
@@ -196,20 +183,89 @@ impl Drop for ColorRef {
         // Release: all that was done through this reference comes before the end
         // of the cell. Acquire: the last one sees all of it.
         if self.cell().refs.fetch_sub(1, AcqRel) == 1 {
-            /// Frees the memory even when dropping the state panics.
-            struct Free(NonNull<ColorCell>);
-            impl Drop for Free {
-                fn drop(&mut self) {
-                    worker::with_any_current(|w| {
-                        // SAFETY: the cell has been dropped; its memory came from
-                        // `Pool::take`.
-                        unsafe { Pool::give_back(w.map(Worker::cells), self.0) };
-                    });
-                }
+            // SAFETY: no reference is left.
+            unsafe { ColorCell::end(self.0) };
+        }
+    }
+}
+
+impl ColorCell {
+    fn new(shared: &Arc<Shared>) -> Box<Self> {
+        Box::new(Self {
+            inbox: Inbox::new_closed(),
+            refs: AtomicUsize::new(0),
+            link: Cell::new(None),
+            ticket: Cell::new(0),
+            queue: ColorQueue::new(),
+            home: Cell::new(0),
+            poisoned: Cell::new(false),
+            pending: AtomicUsize::new(0),
+            traits: Traits {
+                id: 0,
+                capacity: UNBOUNDED,
+                home: 0,
+                pinned: false,
+            },
+            shared: Arc::clone(shared),
+            states: Mutex::new(None),
+        })
+    }
+
+    /// Makes an unused cell an idle color with one reference.
+    fn begin(&mut self, traits: Traits) {
+        // Relaxed: nobody else has the cell yet.
+        self.refs.store(1, Relaxed);
+        self.inbox.begin(false);
+        self.home.set(traits.home);
+        self.poisoned.set(false);
+        self.pending.store(0, Relaxed);
+        self.traits = traits;
+    }
+
+    /// Ends a color: drops its state, and keeps the cell for the next one.
+    ///
+    /// # Safety
+    ///
+    /// The caller has the last reference, and gives it up; the color has no events.
+    unsafe fn end(cell: NonNull<Self>) {
+        // SAFETY: the caller has the last reference; the cell was boxed.
+        let cell = unsafe { Box::from_raw(cell.as_ptr()) };
+        let states = lock(&cell.states).take();
+        drop(states);
+        let shared = Arc::as_ptr(&cell.shared);
+        worker::with_any_current(|worker| {
+            if let Some(worker) = worker.filter(|w| Arc::as_ptr(w.shared()) == shared) {
+                worker.cells().keep(cell);
             }
-            let _free = Free(self.0);
-            // SAFETY: no reference is left, so the cell is ours to drop, once.
-            unsafe { self.0.drop_in_place() };
+        });
+    }
+}
+
+/// Unused cells of a worker: they keep their reference to the runtime, so that a
+/// fresh color costs no locked instruction.
+pub(crate) struct CellPool {
+    cells: RefCell<Vec<Box<ColorCell>>>,
+    cells_max: usize,
+}
+
+impl CellPool {
+    pub(crate) fn new(cells_max: usize) -> Self {
+        Self {
+            cells: RefCell::new(Vec::new()),
+            cells_max,
+        }
+    }
+
+    #[inline]
+    fn pop(&self) -> Option<Box<ColorCell>> {
+        self.cells.borrow_mut().pop()
+    }
+
+    #[inline]
+    fn keep(&self, cell: Box<ColorCell>) {
+        let mut cells = self.cells.borrow_mut();
+        if cells.len() < self.cells_max {
+            cells.push(cell);
         }
     }
 }
@@ -308,6 +364,12 @@ impl OwnedColor {
         self.cell().queue.push(event);
     }
 
+    /// Gives the first event to a fresh color.
+    #[inline]
+    pub(crate) fn push_first(&self, event: Event) {
+        self.cell().queue.push(event);
+    }
+
     /// Takes the next event to run.
     #[inline]
     pub(crate) fn pop(&self, weigh: impl Fn(&Event)) -> Option<Event> {
@@ -340,10 +402,47 @@ impl OwnedColor {
         }
     }
 
+    /// A fresh color that nobody else refers to, owned by `worker` from the start.
+    #[inline]
+    pub(crate) fn fresh(worker: &Worker, traits: Traits) -> Self {
+        let reused = worker.cells().pop();
+        let mut cell = reused.unwrap_or_else(|| ColorCell::new(worker.shared()));
+        cell.begin(traits);
+        cell.inbox.begin(true);
+        Self(NonNull::from(Box::leak(cell)))
+    }
+
+    /// Asks for the cache line of the color before it is needed.
+    #[inline]
+    pub(crate) fn prefetch(&self) {
+        prefetch::line(self.0.as_ptr());
+    }
+
+    /// Asks for the line of its first event; touches the color.
+    #[inline]
+    pub(crate) fn prefetch_event(&self) {
+        self.cell().queue.look_first(Event::prefetch);
+    }
+
     /// Gives up a color without events; gives it back if there are some.
     #[inline]
     pub(crate) fn release(self) -> Result<(), Self> {
-        if self.cell().queue.is_empty() && self.cell().inbox.close() {
+        let cell = self.cell();
+        if !cell.queue.is_empty() {
+            return Err(self);
+        }
+        // Acquire pairs with the release of the references that were dropped: what
+        // they posted is seen in the inbox.
+        if cell.refs.load(Acquire) == 1 {
+            if cell.inbox.has_elements() {
+                return Err(self);
+            }
+            // SAFETY: the owner's is the last reference, so nobody can post or get
+            // another one; nothing is pending.
+            unsafe { ColorCell::end(self.into_raw()) };
+            return Ok(());
+        }
+        if cell.inbox.close() {
             drop(ColorRef(self.into_raw()));
             return Ok(());
         }

@@ -460,7 +460,7 @@ impl ColorOptions {
                 .shared
                 .default_traits(self.shared.next_color_id(), home)
         };
-        Ok(Colored::new(ColorRef::new(self.shared, traits), state))
+        Ok(Colored::new(ColorRef::new(&self.shared, traits), state))
     }
 }
 

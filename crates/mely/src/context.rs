@@ -122,6 +122,38 @@ impl<T: Send + 'static> Context<'_, T> {
         self.post_as(Some(handler), event);
     }
 
+    /// Posts an event with a fresh color of its own: it may run beside anything
+    /// else. The cheapest way to spread work that shares no state.
+    ///
+    /// It begins on this core, and is stolen when that pays.
+    #[inline]
+    pub fn post_fresh<F>(&mut self, event: F)
+    where
+        F: FnOnce(&mut (), &mut Context<'_, ()>) + Send + 'static,
+    {
+        self.post_fresh_as(None, event);
+    }
+
+    /// Like [`post_fresh`](Self::post_fresh), as an event of `handler`.
+    #[inline]
+    pub fn post_fresh_via<F>(&mut self, handler: &'static Handler, event: F)
+    where
+        F: FnOnce(&mut (), &mut Context<'_, ()>) + Send + 'static,
+    {
+        self.post_fresh_as(Some(handler), event);
+    }
+
+    #[inline]
+    fn post_fresh_as<F>(&mut self, handler: Option<&'static Handler>, event: F)
+    where
+        F: FnOnce(&mut (), &mut Context<'_, ()>) + Send + 'static,
+    {
+        self.worker.post_fresh(|worker| {
+            let state = StatePtr(NonNull::dangling());
+            Event::new(Some(worker.nodes()), handler, state, event)
+        });
+    }
+
     #[inline]
     fn post_as<F>(&mut self, handler: Option<&'static Handler>, event: F)
     where

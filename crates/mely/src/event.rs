@@ -10,6 +10,7 @@ use mely_sched::{Link, Linked};
 use crate::context::Context;
 use crate::handler::{Handler, HandlerId, HandlerInfo, HandlerKey};
 use crate::pool::Pool;
+use crate::prefetch;
 
 /// What a closure may hold to be stored in the node itself; larger ones are boxed.
 type Inline = [usize; 4];
@@ -185,6 +186,12 @@ impl Event {
     pub(crate) fn resolve(&self, id: HandlerId, time_left_cycles: u32) {
         self.node().id.set(id);
         self.node().time_left_cycles.set(time_left_cycles);
+    }
+
+    /// Asks for the cache line of the event before it is needed.
+    #[inline]
+    pub(crate) fn prefetch(&self) {
+        prefetch::line(self.0.as_ptr());
     }
 
     #[inline]

@@ -75,6 +75,19 @@ impl<P: Linked> Inbox<P> {
         word.addr() > 2
     }
 
+    /// Sets an inbox that nobody else can reach and that is empty.
+    #[inline]
+    pub(crate) fn begin(&mut self, open: bool) {
+        debug_assert!(!self.has_elements(), "an inbox begins empty");
+        let word = if open {
+            Self::open_empty()
+        } else {
+            Self::closed()
+        };
+        // Relaxed: nobody else can reach it.
+        self.word.store(word, Relaxed);
+    }
+
     /// Opens a closed inbox. Whoever gets `true` is its owner from then on.
     #[inline]
     pub(crate) fn open(&self) -> bool {

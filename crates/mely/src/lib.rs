@@ -53,6 +53,7 @@ mod loom_tests;
 mod metrics;
 pub mod net;
 mod pool;
+mod prefetch;
 mod reactor;
 mod remote_call;
 mod reply;

@@ -86,7 +86,7 @@ fn colored<T: Send + 'static>(shared: &Arc<Shared>, home: usize, state: T) -> Co
         pinned: false,
         ..shared.default_traits(1, home)
     };
-    Colored::new(ColorRef::new(Arc::clone(shared), traits), state)
+    Colored::new(ColorRef::new(shared, traits), state)
 }
 
 /// Models with two whole workers have many more steps: one preemption fewer than

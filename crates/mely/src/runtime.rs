@@ -238,7 +238,7 @@ impl Handle {
         let traits = self
             .shared
             .default_traits(self.shared.next_color_id(), home);
-        let color = crate::cell::ColorRef::new(Arc::clone(&self.shared), traits);
+        let color = crate::cell::ColorRef::new(&self.shared, traits);
         Colored::new(color, state)
     }
 

@@ -32,6 +32,9 @@ pub(crate) enum Phase {
     Stopped,
 }
 
+/// How many numbers of fresh colors a worker takes at once.
+const COLOR_IDS: u64 = 1024;
+
 /// Why a post was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Refusal {
@@ -189,10 +192,20 @@ impl Shared {
         self.steal_cost_cycles.store(cycles, Relaxed);
     }
 
-    /// The number of a fresh color.
-    pub(crate) fn next_color_id(&self) -> u64 {
+    /// Numbers for fresh colors: the first, and the end of the block.
+    pub(crate) fn color_ids(&self) -> (u64, u64) {
         // Relaxed: only uniqueness matters.
-        self.next_color.fetch_add(1, Relaxed)
+        let first = self.next_color.fetch_add(COLOR_IDS, Relaxed);
+        (first, first + COLOR_IDS)
+    }
+
+    /// The number of a fresh color.
+    pub(crate) fn next_color_id(self: &Arc<Self>) -> u64 {
+        worker::with_current(self, |worker| match worker {
+            Some(worker) => worker.fresh_id(),
+            // Relaxed: only uniqueness matters.
+            None => self.next_color.fetch_add(1, Relaxed),
+        })
     }
 
     /// The worker for a color that nobody has placed: each in turn.
@@ -224,10 +237,7 @@ impl Shared {
         let mut small = unpoison(self.small.lock());
         let make = || {
             let home = usize::from(number) % self.remotes.len();
-            ColorRef::new(
-                Arc::clone(self),
-                self.default_traits(u64::from(number), home),
-            )
+            ColorRef::new(self, self.default_traits(u64::from(number), home))
         };
         small.entry(number).or_insert_with(make).clone()
     }
@@ -241,7 +251,7 @@ impl Shared {
                 capacity: UNBOUNDED,
                 ..self.default_traits(self.next_color_id(), home)
             };
-            ColorRef::new(Arc::clone(self), traits)
+            ColorRef::new(self, traits)
         }));
     }
 

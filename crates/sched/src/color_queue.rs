@@ -52,6 +52,12 @@ impl<E: Event> ColorQueue<E> {
         Some(event)
     }
 
+    /// Shows the oldest event, to fetch it into the cache.
+    #[inline]
+    pub fn look_first(&self, look: impl FnOnce(&E)) {
+        self.events.peek(look);
+    }
+
     /// How many events are pending.
     #[inline]
     pub fn len(&self) -> u32 {

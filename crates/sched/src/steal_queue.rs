@@ -89,7 +89,7 @@ impl<C: ReadyColor> StealQueue<C> {
         }
         let has_oldest = |list: &List<C>| list.peek(C::ticket) == Some(oldest);
         let interval = self.intervals.iter().position(has_oldest)?;
-        let taken = Bundle::new();
+        let mut taken = Bundle::new();
         taken.push(self.pop_interval(interval)?);
         Some(taken)
     }
@@ -103,7 +103,7 @@ impl<C: ReadyColor> StealQueue<C> {
         } else {
             0
         };
-        let colors = Bundle::new();
+        let mut colors = Bundle::new();
         for interval in (0..INTERVALS).rev() {
             while colors.is_empty()
                 || (colors.time_left_cycles() < enough && colors.len() < BATCH_COLORS)
@@ -142,7 +142,7 @@ impl<C: ReadyColor> StealQueue<C> {
             self.intervals[interval].append_list(&passed);
             if let Some(color) = found {
                 self.count_out(&color);
-                let colors = Bundle::new();
+                let mut colors = Bundle::new();
                 colors.push(color);
                 return Some(colors);
             }
@@ -211,7 +211,7 @@ mod tests {
 
     fn tickets(stolen: Option<Bundle<Color>>) -> Vec<u64> {
         let mut tickets = Vec::new();
-        if let Some(stolen) = stolen {
+        if let Some(mut stolen) = stolen {
             while let Some(color) = stolen.pop() {
                 tickets.push(color.ticket());
             }
@@ -242,7 +242,7 @@ mod tests {
     #[test]
     fn short_colors_are_stolen_only_as_a_bundle_and_last() {
         let mut queue = StealQueue::new();
-        let bundle = Bundle::new();
+        let mut bundle = Bundle::new();
         (0..3).for_each(|ticket| bundle.push(color(ticket, 1, 100)));
         queue.push_bundle(bundle);
         queue.push(color(3, 1, 5_000), 1);
@@ -291,7 +291,7 @@ mod tests {
             let mut queue = StealQueue::new();
             let (mut next, mut inside) = (0u64, std::collections::BTreeMap::new());
             for op in ops {
-                let taken = match op {
+                let mut taken = match op {
                     Op::Push(time_left, interval) => {
                         queue.push(color(next, 1 + (next % 9) as u32, time_left), interval);
                         inside.insert(next, time_left);
@@ -299,7 +299,7 @@ mod tests {
                         None
                     }
                     Op::PushBundle(len) => {
-                        let bundle = Bundle::new();
+                        let mut bundle = Bundle::new();
                         for _ in 0..len {
                             bundle.push(color(next, 1, 100));
                             inside.insert(next, 100);
@@ -315,7 +315,7 @@ mod tests {
                     Op::Steal(by_batch) => queue.steal_longest(by_batch),
                     Op::StealBase(running) => queue.steal_first_below_half(running),
                 };
-                while let Some(color) = taken.as_ref().and_then(Bundle::pop) {
+                while let Some(color) = taken.as_mut().and_then(Bundle::pop) {
                     prop_assert_eq!(inside.remove(&color.ticket()), Some(color.time_left_cycles));
                 }
                 prop_assert_eq!(queue.len(), inside.len());

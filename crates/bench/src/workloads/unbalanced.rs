@@ -47,13 +47,11 @@ struct Poster {
 impl Poster {
     fn begin(&mut self, cx: &mut Context<'_, Self>) {
         self.goal = tally::total() + EVENTS as u64;
-        let rt = cx.handle();
         for &cycles in &self.costs[..] {
-            let color = rt.fresh_color();
             // Two handlers, as in the paper; what they cost is not said.
             match cycles {
-                SHORT_CYCLES => color.via(&SHORT).post(|_, _| event(SHORT_CYCLES)),
-                _ => color.via(&LONG).post(move |_, _| event(cycles)),
+                SHORT_CYCLES => cx.post_fresh_via(&SHORT, |_, _| event(SHORT_CYCLES)),
+                _ => cx.post_fresh_via(&LONG, move |_, _| event(cycles)),
             }
         }
         cx.post_via(&ROUND, Self::wait);

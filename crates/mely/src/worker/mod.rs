@@ -17,7 +17,7 @@ use mely_sched::{CoreQueue, Ewma, ReadyColor, Worthiness};
 use self::costs::Costs;
 pub(crate) use self::costs::{HandlerTable, new_table};
 pub(crate) use self::thread::{run_worker, with_any_current, with_current};
-use crate::cell::{ColorCell, ColorRef, OwnedColor};
+use crate::cell::{CellPool, ColorRef, OwnedColor};
 use crate::event::{Event, Node};
 use crate::pool::Pool;
 use crate::shared::{Phase, Remote, Shared};
@@ -67,7 +67,7 @@ pub(crate) struct Worker {
     pinned: CoreQueue<OwnedColor>,
     costs: Costs,
     nodes: Pool<Node>,
-    cells: Pool<ColorCell>,
+    cells: CellPool,
     timers: RefCell<Timers>,
     worth: Worthiness,
     victims: Box<[usize]>,
@@ -78,6 +78,8 @@ pub(crate) struct Worker {
     turns: Cell<u64>,
     until_poll_cycles: Cell<i64>,
     searching: Cell<bool>,
+    /// Numbers for fresh colors: the next, and the end of the block.
+    fresh_ids: Cell<(u64, u64)>,
 }
 
 impl Worker {
@@ -89,7 +91,7 @@ impl Worker {
             pinned: CoreQueue::new(),
             costs: Costs::new(heuristics),
             nodes: Pool::new(shared.config.nodes_max),
-            cells: Pool::new(shared.config.nodes_max),
+            cells: CellPool::new(shared.config.nodes_max),
             timers: RefCell::new(Timers::new(
                 shared.config.timers_max,
                 Arc::clone(&shared.remotes[index].timers_cancelled),
@@ -102,6 +104,7 @@ impl Worker {
             turns: Cell::new(0),
             until_poll_cycles: Cell::new(POLL_INTERVAL_CYCLES),
             searching: Cell::new(false),
+            fresh_ids: Cell::new((0, 0)),
             shared,
         }
     }
@@ -124,7 +127,7 @@ impl Worker {
     }
 
     /// Free color cells.
-    pub(crate) fn cells(&self) -> &Pool<ColorCell> {
+    pub(crate) fn cells(&self) -> &CellPool {
         &self.cells
     }
 
@@ -178,6 +181,34 @@ impl Worker {
     pub(crate) fn post_to_running(&self, running: &OwnedColor, event: Event) {
         self.costs.weigh(&event);
         running.push(event, |e| self.costs.weigh_new(e));
+    }
+
+    /// Posts an event of a fresh color to this core: nobody else can have posted
+    /// to the color yet, so nothing needs to be synchronised.
+    #[inline]
+    pub(crate) fn post_fresh(&self, event: impl FnOnce(&Self) -> Event) {
+        let counts = &self.remote().counts.events;
+        counts.posted.add(1);
+        let traits = self.shared.default_traits(self.fresh_id(), self.index);
+        let color = OwnedColor::fresh(self, traits);
+        if self.shared.phase() == Phase::Stopped || !color.reserve() {
+            counts.shed.add(1);
+            return;
+        }
+        let event = event(self);
+        self.costs.weigh(&event);
+        color.push_first(event);
+        self.make_ready(color);
+    }
+
+    /// A number for a fresh color, from a block of this worker's own.
+    pub(crate) fn fresh_id(&self) -> u64 {
+        let (mut next, mut end) = self.fresh_ids.get();
+        if next == end {
+            (next, end) = self.shared.color_ids();
+        }
+        self.fresh_ids.set((next + 1, end));
+        next
     }
 
     /// Puts a color that has become ready where it belongs.

@@ -20,6 +20,16 @@ use crate::handler::HandlerId;
 /// turn, while a cost that changes is followed within some hundred turns.
 const SAMPLE_TURNS: u64 = 16;
 
+/// How many turns ahead the line of a color is fetched into the cache.
+///
+/// A line takes 70 ns from the shared cache and 120 ns from another core; a turn of
+/// a short event some 40 ns.
+const PREFETCH_COLORS: usize = 8;
+
+/// How many turns ahead the line of its first event follows, for which the color's
+/// own must have come.
+const PREFETCH_EVENTS: usize = 4;
+
 /// Lends the color that a turn keeps on its stack.
 ///
 /// Only [`Worker::run_turn`] stores such a pointer, and it clears it before the
@@ -56,6 +66,9 @@ impl Worker {
         let until_poll = self.until_poll_cycles.get().saturating_sub(estimate);
         self.until_poll_cycles.set(until_poll - TURN_CYCLES);
 
+        self.ready.look_ahead(PREFETCH_COLORS, OwnedColor::prefetch);
+        self.ready
+            .look_ahead(PREFETCH_EVENTS, OwnedColor::prefetch_event);
         let left = Cell::new(self.shared.config.batch_threshold);
         if color.is_poisoned() {
             color.discard(|_| remote.counts.events.shed.add(1));

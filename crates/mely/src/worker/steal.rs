@@ -60,7 +60,7 @@ impl Worker {
 
     /// Makes stolen colors this core's own. The first is run next, so it is not
     /// offered again.
-    fn take_over(&self, stolen: Bundle<OwnedColor>) {
+    fn take_over(&self, mut stolen: Bundle<OwnedColor>) {
         let counts = &self.remote().counts;
         let mut first = true;
         while let Some(color) = stolen.pop() {
@@ -79,7 +79,7 @@ impl Worker {
     /// Takes what was sent to a core that is held up by a long event.
     fn steal_mailbox(&self, victim: &Remote) -> Option<Bundle<OwnedColor>> {
         let sent = victim.mailbox.take();
-        let stolen = Bundle::new();
+        let mut stolen = Bundle::new();
         while let Some(color) = sent.pop_front() {
             if color.traits().pinned {
                 self.shared.send(color);
@@ -116,10 +116,10 @@ impl Worker {
         }
         self.with_steal_queue(self.remote(), |queue| {
             while share > 0 {
-                let Some(bundle) = self.ready.split_newest() else {
+                let Some(bundle) = self.ready.take_newest(share) else {
                     break;
                 };
-                share = share.saturating_sub(bundle.len());
+                share -= bundle.len();
                 queue.push_bundle(bundle);
             }
         });
@@ -138,7 +138,7 @@ impl Worker {
         }
         if !self.ready.is_empty() {
             self.with_steal_queue(remote, |queue| {
-                while let Some(bundle) = self.ready.take_newest() {
+                while let Some(bundle) = self.ready.take_newest(usize::MAX) {
                     queue.push_bundle(bundle);
                 }
             });

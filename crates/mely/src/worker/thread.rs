@@ -98,7 +98,7 @@ impl Worker {
         while let Some(bundle) = remote.with_steal_queue(mely_sched::StealQueue::take_oldest) {
             drop(bundle);
         }
-        while let Some(bundle) = self.ready.take_newest() {
+        while let Some(bundle) = self.ready.take_newest(usize::MAX) {
             drop(bundle);
         }
         while let Some(color) = self.pinned.pop() {
