@@ -74,6 +74,8 @@ pub enum BuildError {
     NoCores,
     /// A batch threshold of zero would run nothing.
     ZeroBatch,
+    /// A thread cannot have this name: it has a NUL in it.
+    BadWorkerName(String),
     /// A descriptor or thread could not be made.
     Io {
         /// What was being made.
@@ -102,6 +104,9 @@ impl fmt::Display for BuildError {
             BuildError::NoCores => f.write_str("the list of cores to use is empty"),
             BuildError::ZeroBatch => {
                 f.write_str("a batch threshold of 0 would never run an event: use 1 or more")
+            }
+            BuildError::BadWorkerName(name) => {
+                write!(f, "no thread can be named {name:?}: it has a NUL in it")
             }
             BuildError::Io { what, source } => write!(f, "cannot make {what}: {source}"),
         }
@@ -288,6 +293,9 @@ impl Builder {
         }
         if self.batch_threshold == 0 {
             return Err(BuildError::ZeroBatch);
+        }
+        if self.worker_name.contains('\0') {
+            return Err(BuildError::BadWorkerName(self.worker_name));
         }
         let pin = self.pin && workers <= usable.len();
         let cores = (0..workers).map(|at| usable[at % usable.len()]).collect();

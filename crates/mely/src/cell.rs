@@ -11,13 +11,13 @@ use core::cell::{Cell, RefCell};
 use core::mem::ManuallyDrop;
 use core::ptr::NonNull;
 use std::any::Any;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 
 use mely_sched::{ColorQueue, Link, Linked, ReadyColor};
 
 use crate::event::{Event, StatePtr};
 use crate::inbox::{Inbox, Pushed};
+use crate::panics::drop_safely;
 use crate::prefetch;
 use crate::shared::Shared;
 use crate::sync::{Arc, AtomicUsize, Mutex, lock};
@@ -133,6 +133,31 @@ impl ColorRef {
         cell.pending.fetch_update(Relaxed, Relaxed, room).is_ok()
     }
 
+    /// Whether one more event could be pending.
+    pub(crate) fn has_room(&self) -> bool {
+        let capacity = self.cell().traits.capacity;
+        // Relaxed: as above.
+        capacity == UNBOUNDED || self.cell().pending.load(Relaxed) < capacity as usize
+    }
+
+    /// Drops the state of the color, whoever refers to it, after the runtime has
+    /// ended and no event can reach the state any more.
+    pub(crate) fn end_state(&self) {
+        if self.cell().shared.has_ended() {
+            let states = lock(&self.cell().states).take();
+            drop_safely(states);
+        }
+    }
+
+    /// Counts one more pending event, full or not.
+    #[inline]
+    pub(crate) fn reserve_always(&self) {
+        if self.cell().traits.capacity != UNBOUNDED {
+            // Relaxed: as above.
+            self.cell().pending.fetch_add(1, Relaxed);
+        }
+    }
+
     /// Gives an event to the color. Whoever gets the color back has become its
     /// owner and must schedule it.
     #[inline]
@@ -231,7 +256,7 @@ impl ColorCell {
         // SAFETY: the caller has the last reference; the cell was boxed.
         let cell = unsafe { Box::from_raw(cell.as_ptr()) };
         let states = lock(&cell.states).take();
-        drop(states);
+        drop_safely(states);
         let shared = Arc::as_ptr(&cell.shared);
         worker::with_any_current(|worker| {
             if let Some(worker) = worker.filter(|w| Arc::as_ptr(w.shared()) == shared) {
@@ -244,6 +269,8 @@ impl ColorCell {
 /// Unused cells of a worker: they keep their reference to the runtime, so that a
 /// fresh color costs no locked instruction.
 pub(crate) struct CellPool {
+    // Boxed: a cell never moves.
+    #[allow(clippy::vec_box)]
     cells: RefCell<Vec<Box<ColorCell>>>,
     cells_max: usize,
 }
@@ -453,10 +480,7 @@ impl OwnedColor {
     pub(crate) fn discard(&self, count: impl Fn(&Event)) {
         while let Some(event) = self.pop(|_| ()) {
             count(&event);
-            // What the closure holds is the program's, and its drop may panic.
-            if let Err(panic) = catch_unwind(AssertUnwindSafe(|| drop(event))) {
-                std::mem::forget(panic);
-            }
+            drop_safely(event);
         }
     }
 }

@@ -11,7 +11,7 @@ use crate::event::{Event, StatePtr};
 use crate::handler::Handler;
 use crate::remote_call;
 use crate::reply::{self, Reply};
-use crate::shared::Refusal;
+use crate::shared::{Refusal, Room};
 use crate::task;
 use crate::timers::{Delayed, Timer};
 use crate::worker;
@@ -108,7 +108,7 @@ impl<T: Send + 'static> Colored<T> {
         Event::new(None, None, self.state, call)
     }
 
-    fn unnamed(&self) -> Via<'_, T> {
+    pub(crate) fn unnamed(&self) -> Via<'_, T> {
         Via {
             target: self,
             handler: None,
@@ -156,6 +156,9 @@ impl<T: Send + 'static> Colored<T> {
 
     /// Posts an event at a time: never earlier, later by what the core is busy
     /// with. The timer that is returned can cancel it. A shutdown cancels it too.
+    ///
+    /// On a bounded color it counts as pending from the time that it is due, and is
+    /// posted then even if the color is full.
     ///
     /// ```
     /// # use std::time::Duration;
@@ -297,10 +300,26 @@ impl<T: Send + 'static> Via<'_, T> {
     where
         F: FnOnce(&mut T, &mut Context<'_, T>) + Send + 'static,
     {
+        self.post_with_room(Room::IfAny, event)
+    }
+
+    /// Posts what comes only once, to a full color too.
+    pub(crate) fn post_always<F>(&self, event: F) -> bool
+    where
+        F: FnOnce(&mut T, &mut Context<'_, T>) + Send + 'static,
+    {
+        self.post_with_room(Room::Always, event).is_ok()
+    }
+
+    #[inline]
+    fn post_with_room<F>(&self, room: Room, event: F) -> Result<(), PostError<F>>
+    where
+        F: FnOnce(&mut T, &mut Context<'_, T>) + Send + 'static,
+    {
         let color = &self.target.color;
         let shared = color.shared();
         worker::with_current(shared, |worker| {
-            if let Err(refusal) = shared.admit(color, worker) {
+            if let Err(refusal) = shared.admit(color, worker, room) {
                 return Err(match refusal {
                     Refusal::Full => PostError::Full(event),
                     Refusal::Closed => PostError::Closed(event),
@@ -333,14 +352,13 @@ impl<T: Send + 'static> Via<'_, T> {
         let color = &self.target.color;
         let shared = color.shared();
         worker::with_current(shared, |worker| {
-            if shared.admit(color, worker).is_err() {
-                return Timer::refused();
+            if shared.admit(color, worker, Room::Later).is_err() {
+                return Timer::refused(shared);
             }
             let keeper = worker.map_or(usize::from(color.traits().home), worker::Worker::index);
-            let cancelled = &shared.remotes[keeper].timers_cancelled;
             let event = Event::new(None, self.handler, self.target.state, event);
-            let delayed = Delayed::new(at, color.clone(), event, cancelled);
-            let timer = delayed.timer.clone();
+            let timer = Timer::pending(shared, keeper);
+            let delayed = Delayed::new(at, color.clone(), event, timer.clone());
             match worker {
                 Some(worker) => worker.keep_timer(delayed),
                 None => shared.send_timer(keeper, delayed),

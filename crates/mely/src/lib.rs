@@ -52,6 +52,7 @@ mod inbox;
 mod loom_tests;
 mod metrics;
 pub mod net;
+mod panics;
 mod pool;
 mod prefetch;
 mod reactor;

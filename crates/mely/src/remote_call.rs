@@ -73,16 +73,17 @@ where
     section.result.ok_or(CallError::Dropped)
 }
 
-/// A boxed event that pretends to borrow nothing.
-type StaticEvent<T> = Box<dyn FnOnce(&mut T, &mut Context<'_, T>) + Send + 'static>;
+type AnyEvent<'a, T> = dyn FnOnce(&mut T, &mut Context<'_, T>) + Send + 'a;
 
+/// An event that pretends to borrow nothing.
+///
 /// # Safety
 ///
 /// The result must be gone before anything that `event` borrows is.
 unsafe fn erase<'a, T>(
     event: impl FnOnce(&mut T, &mut Context<'_, T>) + Send + 'a,
-) -> StaticEvent<T> {
-    let event: Box<dyn FnOnce(&mut T, &mut Context<'_, T>) + Send + 'a> = Box::new(event);
+) -> Box<AnyEvent<'static, T>> {
+    let event: Box<AnyEvent<'a, T>> = Box::new(event);
     // SAFETY: only the lifetime changes, and the caller vouches for it.
     unsafe { core::mem::transmute(event) }
 }

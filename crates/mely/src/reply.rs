@@ -7,6 +7,7 @@ use core::task::{Context, Poll, Waker};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use crate::error::CallError;
+use crate::worker;
 
 enum Answer<R> {
     Pending(Option<Waker>),
@@ -74,8 +75,16 @@ impl<R> Reply<R> {
     ///
     /// # Errors
     ///
-    /// As when awaited.
+    /// As when awaited; [`CallError::InsideHandler`] inside a handler, of whatever
+    /// runtime, where waiting could wait for itself.
     pub fn wait(self) -> Result<R, CallError> {
+        match worker::with_any_current(|worker| worker.is_some()) {
+            true => Err(CallError::InsideHandler),
+            false => self.block(),
+        }
+    }
+
+    fn block(self) -> Result<R, CallError> {
         let mut answer = self.0.lock();
         loop {
             match std::mem::replace(&mut *answer, Answer::Taken) {

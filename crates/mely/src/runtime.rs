@@ -151,7 +151,9 @@ impl Runtime {
         let deadline = deadline.max(Instant::now() + Duration::from_millis(100));
         let mut held = Vec::new();
         for (index, thread) in self.threads.drain(..).enumerate() {
-            while !thread.is_finished() && Instant::now() < deadline {
+            let running = || shared.remotes[index].counts.running.get();
+            // A worker that runs no handler is on its way out, however slowly.
+            while !thread.is_finished() && (Instant::now() < deadline || running() == 0) {
                 std::thread::sleep(DRAIN_POLL);
             }
             if thread.is_finished() {
@@ -159,13 +161,15 @@ impl Runtime {
                 // ours, reported by the panic hook already.
                 drop(thread.join());
             } else {
-                let running = shared.remotes[index].counts.running.get();
                 let names = crate::handler::names();
-                let name = usize::try_from(running).ok().and_then(|at| names.get(at));
+                let name = usize::try_from(running()).ok().and_then(|at| names.get(at));
                 held.push((index, *name.unwrap_or(&"(none)")));
             }
         }
         shared.forget_colors();
+        if held.is_empty() {
+            shared.end_watches();
+        }
         let report = ShutdownReport {
             events_run: self.handle.metrics().events.run,
             abandoned: shared.abandoned(),

@@ -42,6 +42,32 @@ pub(crate) enum Refusal {
     Closed,
 }
 
+/// How an event takes its place among the pending events of a bounded color.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Room {
+    /// If there is room.
+    IfAny,
+    /// In any case: what the runtime itself posts (readiness, a wake-up of a task)
+    /// comes only once and must not be lost.
+    Always,
+    /// If there is room, but later: a delayed event takes its place when it is due,
+    /// full or not.
+    Later,
+}
+
+impl Room {
+    fn take(self, color: &ColorRef) -> bool {
+        match self {
+            Room::IfAny => color.reserve(),
+            Room::Always => {
+                color.reserve_always();
+                true
+            }
+            Room::Later => color.has_room(),
+        }
+    }
+}
+
 /// The part of a worker that other threads reach.
 #[repr(align(128))]
 pub(crate) struct Remote {
@@ -55,7 +81,7 @@ pub(crate) struct Remote {
     /// The worker runs an event that may be long: thieves may take its mailbox.
     pub(crate) busy_long: AtomicBool,
     /// How many of its timers have been cancelled and not dropped yet.
-    pub(crate) timers_cancelled: std::sync::Arc<std::sync::atomic::AtomicUsize>,
+    pub(crate) timers_cancelled: std::sync::atomic::AtomicUsize,
     pub(crate) counts: WorkerCounts,
     pub(crate) handlers: HandlerTable,
     pub(crate) driver: Box<dyn Driver>,
@@ -71,7 +97,7 @@ impl Remote {
             offered: AtomicUsize::new(0),
             oldest_offered: AtomicU64::new(u64::MAX),
             busy_long: AtomicBool::new(false),
-            timers_cancelled: std::sync::Arc::default(),
+            timers_cancelled: std::sync::atomic::AtomicUsize::new(0),
             counts: WorkerCounts::default(),
             handlers: worker::new_table(),
             driver,
@@ -128,12 +154,13 @@ pub(crate) struct Shared {
     /// A pinned color for each worker, to reach what only the worker touches.
     /// Emptied at the end: each of them refers to this very structure.
     system: std::sync::Mutex<Vec<ColorRef>>,
-    /// The small colors that are in use, by number.
-    small: std::sync::Mutex<HashMap<u16, ColorRef>>,
+    /// The small colors that are in use, by number; `None` after the end.
+    small: std::sync::Mutex<Option<HashMap<u16, ColorRef>>>,
     /// The single reactor, if the runtime has one, and the watch that polls it;
     /// the watch, too, is emptied at the end.
     single: OnceLock<std::sync::Arc<Reactor>>,
     single_watch: std::sync::Mutex<Option<Watch>>,
+    ended: AtomicBool,
     /// Events dropped at the end, by handler.
     abandoned: std::sync::Mutex<HashMap<&'static str, u64>>,
 }
@@ -151,9 +178,10 @@ impl Shared {
             next_home: AtomicUsize::new(0),
             steal_cost_cycles: AtomicU64::new(u64::from(STEAL_COST_UNKNOWN_CYCLES)),
             system: std::sync::Mutex::default(),
-            small: std::sync::Mutex::default(),
+            small: std::sync::Mutex::new(Some(HashMap::new())),
             single: OnceLock::new(),
             single_watch: std::sync::Mutex::default(),
+            ended: AtomicBool::new(false),
             abandoned: std::sync::Mutex::default(),
         }
     }
@@ -239,7 +267,10 @@ impl Shared {
             let home = usize::from(number) % self.remotes.len();
             ColorRef::new(self, self.default_traits(u64::from(number), home))
         };
-        small.entry(number).or_insert_with(make).clone()
+        match &mut *small {
+            Some(small) => small.entry(number).or_insert_with(make).clone(),
+            None => make(),
+        }
     }
 
     /// Makes the pinned color of each worker.
@@ -263,9 +294,26 @@ impl Shared {
     /// Lets go of the colors that the runtime itself keeps alive.
     pub(crate) fn forget_colors(&self) {
         let system = std::mem::take(&mut *unpoison(self.system.lock()));
-        let small = std::mem::take(&mut *unpoison(self.small.lock()));
+        let small = unpoison(self.small.lock()).take();
         let watch = unpoison(self.single_watch.lock()).take();
         drop((system, small, watch));
+    }
+
+    /// Ends what only a runtime that still runs may end: called once every worker
+    /// has returned. Watches that are still there would keep their colors alive, and
+    /// these their watches.
+    pub(crate) fn end_watches(&self) {
+        // Release pairs with the acquire of `has_ended`.
+        self.ended.store(true, Release);
+        let reactors = self.remotes.iter().filter_map(|r| r.driver.reactor());
+        let single = self.single.get().map(|single| &**single);
+        reactors.chain(single).for_each(Reactor::clear);
+    }
+
+    /// Whether every worker has returned: no event will ever run again.
+    pub(crate) fn has_ended(&self) -> bool {
+        // Acquire: what the workers did comes before.
+        self.ended.load(Acquire)
     }
 
     /// The single reactor, if the runtime has one.
@@ -283,7 +331,12 @@ impl Shared {
     /// Whether `worker` (or a thread outside) may post to a color; counts the
     /// event, as shed if it may not.
     #[inline]
-    pub(crate) fn admit(&self, color: &ColorRef, worker: Option<&Worker>) -> Result<(), Refusal> {
+    pub(crate) fn admit(
+        &self,
+        color: &ColorRef,
+        worker: Option<&Worker>,
+        room: Room,
+    ) -> Result<(), Refusal> {
         let open = match worker {
             Some(worker) => {
                 worker.remote().counts.events.posted.add(1);
@@ -295,7 +348,7 @@ impl Shared {
             }
         };
         let refusal = match open {
-            true if color.reserve() => return Ok(()),
+            true if room.take(color) => return Ok(()),
             true => Refusal::Full,
             false => Refusal::Closed,
         };
@@ -322,21 +375,28 @@ impl Shared {
     /// Gives a timer to the worker that shall keep it, from another thread.
     pub(crate) fn send_timer(self: &Arc<Self>, keeper: usize, delayed: Delayed) {
         static SET_TIMER: Handler = Handler::new("(set timer)");
+        // Dropping a timer that nobody keeps cancels it.
         let Some(system) = self.system_color(keeper) else {
-            delayed.timer.cancel();
-            self.outside.shed.add_shared(1);
             return;
         };
         let system: Color = Colored::from_parts(system, StatePtr(NonNull::dangling()));
         let shared = Arc::clone(self);
-        let posted = system.via(&SET_TIMER).try_post(move |(), _cx| {
-            worker::with_current(&shared, |worker| match worker {
-                Some(worker) => worker.keep_timer(delayed),
-                None => drop(delayed),
+        system.via(&SET_TIMER).post(move |(), _cx| {
+            worker::with_current(&shared, |worker| {
+                if let Some(worker) = worker {
+                    worker.keep_timer(delayed);
+                }
             });
         });
-        if posted.is_err() {
-            self.outside.shed.add_shared(1);
+    }
+
+    /// Sends a color back that a thief may not keep: no other thief needs to know.
+    pub(crate) fn send_back(&self, color: OwnedColor) {
+        let remote = &self.remotes[color.home()];
+        match remote.mailbox.push(color) {
+            Pushed::Opened => remote.driver.wake(),
+            Pushed::Queued => {}
+            Pushed::Shut(color) => drop(color),
         }
     }
 

@@ -39,15 +39,26 @@ impl Signals {
     {
         let (mut streams, mut ids) = (Vec::new(), Vec::new());
         for &signal in signals {
+            if signal_hook::consts::FORBIDDEN.contains(&signal) {
+                let why = format!("signal {signal} cannot be caught");
+                return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
+            }
             let (read, write) = std::os::unix::net::UnixStream::pair()?;
             ids.push(signal_hook::low_level::pipe::register(signal, write)?);
             let drained = read.try_clone()?;
             let mut stream = UnixStream::new(read)?;
             let call = call.clone();
             stream.watch(target, &SIGNAL, move |state, cx, _ready| {
-                let mut bytes = [0; 64];
-                while matches!((&drained).read(&mut bytes), Ok(count) if count == bytes.len()) {}
-                call(state, cx, signal);
+                let (mut bytes, mut arrived) = ([0; 64], false);
+                while let Ok(count @ 1..) = (&drained).read(&mut bytes) {
+                    arrived = true;
+                    if count < bytes.len() {
+                        break;
+                    }
+                }
+                if arrived {
+                    call(state, cx, signal);
+                }
             })?;
             streams.push(stream);
         }

@@ -16,9 +16,10 @@ struct Task<R> {
     color: Color,
     /// A poll has been posted and has not begun.
     woken: AtomicBool,
-    /// Locked only by the color's events, which run one at a time; the lock is what
-    /// tells the compiler so.
+    /// Held while the future is polled.
     future: Mutex<Option<(Boxed<R>, Answerer<R>)>>,
+    /// Nobody will poll the future again.
+    over: AtomicBool,
 }
 
 impl<R: Send + 'static> Task<R> {
@@ -34,6 +35,12 @@ impl<R: Send + 'static> Task<R> {
             Poll::Pending => *slot = Some((future, answerer)),
             Poll::Ready(result) => answerer.answer(Ok(result)),
         }
+        drop(slot);
+        // AcqRel pairs with the one in `give_up`: of this and that, the later one
+        // sees the other, and finds the lock free.
+        if self.over.fetch_or(false, AcqRel) {
+            self.give_up();
+        }
     }
 
     fn schedule(self: Arc<Self>) {
@@ -42,10 +49,20 @@ impl<R: Send + 'static> Task<R> {
             return;
         }
         let task = Arc::clone(&self);
-        if self.color.try_post(move |(), _cx| task.poll()).is_err() {
-            // Nobody will poll it again: whoever waits for the result must know.
-            let mut slot = self.future.lock().unwrap_or_else(PoisonError::into_inner);
-            drop(slot.take());
+        if !self.color.unnamed().post_always(move |(), _cx| task.poll()) {
+            self.give_up();
+        }
+    }
+
+    /// Drops the future, so that whoever waits for the result knows. One that is
+    /// being polled, perhaps by the caller, is dropped after the poll.
+    fn give_up(&self) {
+        // AcqRel: see `poll`.
+        self.over.swap(true, AcqRel);
+        if let Ok(mut slot) = self.future.try_lock() {
+            let dropped = slot.take();
+            drop(slot);
+            drop(dropped);
         }
     }
 }
@@ -67,6 +84,7 @@ where
         color,
         woken: AtomicBool::new(false),
         future: Mutex::new(Some((Box::pin(future) as Boxed<_>, answerer))),
+        over: AtomicBool::new(false),
     });
     task.schedule();
     reply

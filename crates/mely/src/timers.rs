@@ -3,13 +3,15 @@
 use core::cmp::{Ordering as Order, Reverse};
 use core::fmt;
 use std::collections::BinaryHeap;
-use std::sync::Arc;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 use std::sync::atomic::{AtomicU8, AtomicUsize};
 use std::time::Instant;
 
 use crate::cell::ColorRef;
 use crate::event::Event;
+use crate::panics::drop_safely;
+use crate::shared::Shared;
+use crate::sync::Arc;
 
 const PENDING: u8 = 0;
 const FIRED: u8 = 1;
@@ -21,8 +23,9 @@ const CANCELLED_MIN: usize = 64;
 
 struct State {
     state: AtomicU8,
-    /// Shared by the timers of a worker.
-    cancelled: Arc<AtomicUsize>,
+    shared: Arc<Shared>,
+    /// The worker that keeps the timer.
+    keeper: usize,
 }
 
 /// A delayed event, as [`post_after`](crate::Colored::post_after) returns it.
@@ -31,28 +34,35 @@ struct State {
 pub struct Timer(Arc<State>);
 
 impl Timer {
-    fn new(state: u8, cancelled: Arc<AtomicUsize>) -> Self {
-        let state = AtomicU8::new(state);
-        Self(Arc::new(State { state, cancelled }))
+    fn new(state: u8, shared: &Arc<Shared>, keeper: usize) -> Self {
+        Self(Arc::new(State {
+            state: AtomicU8::new(state),
+            shared: Arc::clone(shared),
+            keeper,
+        }))
     }
 
-    /// A timer that will never fire, because its event was refused.
-    pub(crate) fn refused() -> Self {
-        Self::new(CANCELLED, Arc::default())
+    /// A timer whose event was refused: it will never fire.
+    pub(crate) fn refused(shared: &Arc<Shared>) -> Self {
+        Self::new(CANCELLED, shared, 0)
+    }
+
+    /// A timer that worker `keeper` will keep.
+    pub(crate) fn pending(shared: &Arc<Shared>, keeper: usize) -> Self {
+        Self::new(PENDING, shared, keeper)
     }
 
     /// Cancels the event. Returns whether that was in time: `true` means that the
     /// event will not run; `false` that it was posted, or cancelled, before.
     pub fn cancel(&self) -> bool {
-        // AcqRel pairs with the one in `fire`: exactly one of the two succeeds.
-        let cancelled = self
-            .0
-            .state
-            .compare_exchange(PENDING, CANCELLED, AcqRel, Acquire)
-            .is_ok();
+        let State { shared, keeper, .. } = &*self.0;
+        let cancelled = self.end_as(CANCELLED);
         if cancelled {
+            shared.outside.cancelled.add_shared(1);
             // Relaxed: a hint when to tidy up.
-            self.0.cancelled.fetch_add(1, Relaxed);
+            shared.remotes[*keeper]
+                .timers_cancelled
+                .fetch_add(1, Relaxed);
         }
         cancelled
     }
@@ -62,11 +72,14 @@ impl Timer {
         self.0.state.load(Acquire) == PENDING
     }
 
-    fn fire(&self) -> bool {
-        self.0
+    fn end_as(&self, state: u8) -> bool {
+        // AcqRel: of firing and cancelling exactly one succeeds, and who fails sees
+        // what the other did before.
+        let ended = self
+            .0
             .state
-            .compare_exchange(PENDING, FIRED, AcqRel, Acquire)
-            .is_ok()
+            .compare_exchange(PENDING, state, AcqRel, Acquire);
+        ended.is_ok()
     }
 }
 
@@ -78,28 +91,36 @@ impl fmt::Debug for Timer {
     }
 }
 
-/// A timer on its way to the worker that will keep it.
+/// A timer with its event. Dropping it cancels the timer, if it has not fired.
 pub(crate) struct Delayed {
-    pub(crate) at: Instant,
-    pub(crate) color: ColorRef,
-    pub(crate) event: Event,
-    pub(crate) timer: Timer,
+    at: Instant,
+    timer: Timer,
+    post: Option<(ColorRef, Event)>,
 }
 
 impl Delayed {
-    /// `cancelled` counts the cancelled timers of the worker that will keep it.
-    pub(crate) fn new(
-        at: Instant,
-        color: ColorRef,
-        event: Event,
-        cancelled: &Arc<AtomicUsize>,
-    ) -> Self {
-        Self {
-            at,
-            color,
-            event,
-            timer: Timer::new(PENDING, Arc::clone(cancelled)),
+    pub(crate) fn new(at: Instant, color: ColorRef, event: Event, timer: Timer) -> Self {
+        let post = Some((color, event));
+        Self { at, timer, post }
+    }
+
+    /// What to post, unless the timer has been cancelled.
+    pub(crate) fn fire(mut self) -> Option<(ColorRef, Event)> {
+        self.timer.end_as(FIRED).then(|| self.post.take()).flatten()
+    }
+
+    /// Drops the event because there are too many timers.
+    pub(crate) fn shed(self) {
+        if self.timer.end_as(CANCELLED) {
+            self.timer.0.shared.outside.shed.add_shared(1);
         }
+    }
+}
+
+impl Drop for Delayed {
+    fn drop(&mut self) {
+        self.timer.cancel();
+        drop_safely(self.post.take());
     }
 }
 
@@ -129,30 +150,18 @@ impl Ord for Entry {
     }
 }
 
-/// What [`Timers::pop_due`] found.
-pub(crate) struct Due {
-    /// Timers that were found cancelled on the way.
-    pub(crate) cancelled: u64,
-    pub(crate) event: Option<(ColorRef, Event)>,
-}
-
 /// The timers of a worker, soonest first.
 pub(crate) struct Timers {
     heap: BinaryHeap<Reverse<Entry>>,
     next_sequence: u64,
-    cancelled: Arc<AtomicUsize>,
-    /// Cancelled timers dropped and not yet reported.
-    tidied: u64,
     timers_max: usize,
 }
 
 impl Timers {
-    pub(crate) fn new(timers_max: usize, cancelled: Arc<AtomicUsize>) -> Self {
+    pub(crate) fn new(timers_max: usize) -> Self {
         Self {
             heap: BinaryHeap::new(),
             next_sequence: 0,
-            cancelled,
-            tidied: 0,
             timers_max,
         }
     }
@@ -163,7 +172,6 @@ impl Timers {
 
     /// Adds a timer; gives it back if there are as many as there may be.
     pub(crate) fn add(&mut self, delayed: Delayed) -> Result<(), Delayed> {
-        self.tidy();
         if self.heap.len() >= self.timers_max {
             return Err(delayed);
         }
@@ -173,21 +181,10 @@ impl Timers {
         Ok(())
     }
 
-    /// Takes the next event whose time has come.
-    pub(crate) fn pop_due(&mut self, now: Instant) -> Due {
-        let mut cancelled = std::mem::take(&mut self.tidied);
-        while self.heap.peek().is_some_and(|e| e.0.delayed.at <= now) {
-            let Some(Reverse(Entry { delayed, .. })) = self.heap.pop() else {
-                break;
-            };
-            if delayed.timer.fire() {
-                let event = Some((delayed.color, delayed.event));
-                return Due { cancelled, event };
-            }
-            cancelled += 1;
-        }
-        let event = None;
-        Due { cancelled, event }
+    /// Takes the next timer whose time has come, cancelled or not.
+    pub(crate) fn pop_due(&mut self, now: Instant) -> Option<Delayed> {
+        let due = self.heap.peek().is_some_and(|e| e.0.delayed.at <= now);
+        due.then(|| self.heap.pop()).flatten().map(|e| e.0.delayed)
     }
 
     /// When the next timer is due.
@@ -195,24 +192,28 @@ impl Timers {
         self.heap.peek().map(|entry| entry.0.delayed.at)
     }
 
-    /// Cancels and drops all timers; returns how many events that were.
-    pub(crate) fn cancel_all(&mut self) -> u64 {
+    /// Takes all timers.
+    pub(crate) fn take_all(&mut self) -> Vec<Delayed> {
         let all = std::mem::take(&mut self.heap);
-        for entry in &all {
-            entry.0.delayed.timer.cancel();
-        }
-        std::mem::take(&mut self.tidied) + all.len() as u64
+        all.into_iter().map(|entry| entry.0.delayed).collect()
     }
 
-    /// Drops the cancelled timers once they are most of the heap.
-    fn tidy(&mut self) {
-        let cancelled = self.cancelled.load(Relaxed);
-        if cancelled < CANCELLED_MIN || cancelled < self.heap.len() / 2 {
-            return;
+    /// Takes the cancelled timers out, once they are most of the heap; `cancelled`
+    /// counts them.
+    #[must_use]
+    pub(crate) fn tidy(&mut self, cancelled: &AtomicUsize) -> Vec<Delayed> {
+        // Relaxed: a hint; a timer that fired or was dropped meanwhile is counted
+        // once too often, and the next tidying comes a little early.
+        let count = cancelled.load(Relaxed);
+        if count < CANCELLED_MIN || count < self.heap.len() / 2 {
+            return Vec::new();
         }
-        self.cancelled.store(0, Relaxed);
-        let before = self.heap.len();
-        self.heap.retain(|entry| entry.0.delayed.timer.is_pending());
-        self.tidied += (before - self.heap.len()) as u64;
+        cancelled.store(0, Relaxed);
+        let all = std::mem::take(&mut self.heap);
+        let (kept, dropped): (Vec<_>, Vec<_>) = all
+            .into_iter()
+            .partition(|entry| entry.0.delayed.timer.is_pending());
+        self.heap = kept.into();
+        dropped.into_iter().map(|entry| entry.0.delayed).collect()
     }
 }

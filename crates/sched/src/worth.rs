@@ -107,7 +107,7 @@ impl Worthiness {
             Some(mean) if mean >= LONG_EVENT_CYCLES => true,
             Some(_) => a_core_is_idle && worst_cycles >= LONG_EVENT_CYCLES,
         };
-        self.heuristics.learn && self.heuristics.steal && long
+        self.heuristics.steal && long
     }
 }
 

@@ -20,6 +20,7 @@ use rustix::event::{EventfdFlags, Timespec, eventfd};
 use slab::Slab;
 
 pub use self::watch::{Readiness, Watch};
+use crate::panics::drop_safely;
 use crate::sync::unpoison;
 use crate::worker::Driver;
 
@@ -45,6 +46,9 @@ const WAKE: u64 = u64::MAX;
 /// Told when its descriptor is ready.
 pub(crate) trait Source: Send + Sync {
     fn ready(self: Arc<Self>, flags: EventFlags);
+
+    /// Told that the runtime has ended.
+    fn end_of_runtime(&self);
 }
 
 /// Where a source is registered, to be found again.
@@ -107,6 +111,16 @@ impl Reactor {
         self.forget(token);
     }
 
+    /// Forgets all sources, at the end of the runtime.
+    pub(crate) fn clear(&self) {
+        let all = std::mem::take(&mut unpoison(self.sources.lock()).0);
+        self.live.store(0, Relaxed);
+        for (_, registered) in all {
+            registered.source.end_of_runtime();
+            drop_safely(registered);
+        }
+    }
+
     fn forget(&self, token: Token) {
         let mut sources = unpoison(self.sources.lock());
         let key = key_of(token.0);
@@ -119,6 +133,7 @@ impl Reactor {
         if gone.is_some() {
             self.live.fetch_sub(1, Relaxed);
         }
+        drop_safely(gone);
     }
 
     fn find(&self, ready: &[epoll::Event]) -> Vec<(Arc<dyn Source>, EventFlags)> {

@@ -60,7 +60,8 @@ struct Place {
     fd: Option<Arc<dyn AsFd + Send + Sync>>,
     /// `None` while a registration is on its way to the single reactor.
     token: Option<Token>,
-    worker: usize,
+    /// The worker whose reactor it is; `None` for the single reactor.
+    worker: Option<usize>,
     strange: u32,
 }
 
@@ -91,11 +92,9 @@ where
     /// Moves the registration to the reactor of the worker that the color has
     /// moved to.
     fn follow(self: &Arc<Self>, worker: usize, shared: &Shared) {
-        if shared.single().is_some() {
-            return;
-        }
         let mut place = self.place();
-        if place.worker == worker {
+        let Some(here) = place.worker else { return };
+        if here == worker {
             place.strange = 0;
             return;
         }
@@ -107,13 +106,13 @@ where
         let (Some(fd), Some(token)) = (place.fd.clone(), place.token) else {
             return;
         };
-        let (from, to) = (reactor_of(shared, place.worker), reactor_of(shared, worker));
+        let (from, to) = (reactor_of(shared, here), reactor_of(shared, worker));
         if let (Some(from), Some(to)) = (from, to) {
             // First the new one: readiness may be told twice, never not at all. On
             // failure it stays where it is.
             if let Ok(token_there) = to.add((*fd).as_fd(), Arc::clone(self) as Arc<dyn Source>) {
                 place.token = Some(token_there);
-                place.worker = worker;
+                place.worker = Some(worker);
                 from.remove((*fd).as_fd(), token);
             }
         }
@@ -137,14 +136,17 @@ where
         if before & (POSTED | ENDED) == 0 {
             let watched = Arc::clone(&self);
             let event = move |state: &mut T, cx: &mut Context<'_, T>| watched.run(state, cx);
-            if self.target.via(self.handler).try_post(event).is_err() {
-                // A full color sheds readiness, but hears of the next.
-                self.bits.fetch_and(!POSTED, AcqRel);
-            }
+            self.target.via(self.handler).post_always(event);
         }
+    }
+
+    fn end_of_runtime(&self) {
+        // The state may hold the watch, which holds this, which holds the color.
+        self.target.color_ref().end_state();
     }
 }
 
+/// The end of a watch.
 trait End: Send + Sync {
     fn end(&self);
 }
@@ -161,9 +163,9 @@ where
             (place.fd.take(), place.token.take(), place.worker)
         };
         let shared = self.target.color_ref().shared();
-        let reactor = match shared.single() {
-            Some(single) => Some(&**single),
-            None => reactor_of(shared, worker),
+        let reactor = match worker {
+            Some(worker) => reactor_of(shared, worker),
+            None => shared.single().map(|single| &**single),
         };
         if let (Some(fd), Some(token), Some(reactor)) = (fd, token, reactor) {
             reactor.remove((*fd).as_fd(), token);
@@ -210,7 +212,7 @@ impl Watch {
             place: Mutex::new(Place {
                 fd: Some(Arc::clone(&fd)),
                 token: None,
-                worker,
+                worker: shared.single().is_none().then_some(worker),
                 strange: 0,
             }),
             call,

@@ -78,6 +78,9 @@ pub(crate) struct Worker {
     turns: Cell<u64>,
     until_poll_cycles: Cell<i64>,
     searching: Cell<bool>,
+    /// An event that may be long is being run: what becomes ready meanwhile must
+    /// not wait for it.
+    holding: Cell<bool>,
     /// Numbers for fresh colors: the next, and the end of the block.
     fresh_ids: Cell<(u64, u64)>,
 }
@@ -92,10 +95,7 @@ impl Worker {
             costs: Costs::new(heuristics),
             nodes: Pool::new(shared.config.nodes_max),
             cells: CellPool::new(shared.config.nodes_max),
-            timers: RefCell::new(Timers::new(
-                shared.config.timers_max,
-                Arc::clone(&shared.remotes[index].timers_cancelled),
-            )),
+            timers: RefCell::new(Timers::new(shared.config.timers_max)),
             worth: Worthiness::new(heuristics),
             victims,
             steal_cost: Cell::new(Ewma::new()),
@@ -104,6 +104,7 @@ impl Worker {
             turns: Cell::new(0),
             until_poll_cycles: Cell::new(POLL_INTERVAL_CYCLES),
             searching: Cell::new(false),
+            holding: Cell::new(false),
             fresh_ids: Cell::new((0, 0)),
             shared,
         }
@@ -133,10 +134,12 @@ impl Worker {
 
     /// Keeps a timer until it is due; sheds its event if there are too many.
     pub(crate) fn keep_timer(&self, delayed: Delayed) {
+        let cancelled = &self.remote().timers_cancelled;
+        let dropped = self.timers.borrow_mut().tidy(cancelled);
+        drop(dropped);
         let refused = self.timers.borrow_mut().add(delayed);
         if let Err(delayed) = refused {
-            delayed.timer.cancel();
-            self.remote().counts.events.shed.add(1);
+            delayed.shed();
         }
     }
 
@@ -240,6 +243,7 @@ impl Worker {
         color.set_ticket(self.next_ticket());
         match color.traits().pinned {
             true => self.pinned.push(color),
+            false if self.holding.get() => self.offer_while_holding(color),
             false => self.ready.push(color),
         }
     }
@@ -253,14 +257,15 @@ impl Worker {
     /// Takes the color that is ready longest.
     fn next_color(&self) -> Option<OwnedColor> {
         let remote = self.remote();
-        if remote.offered() > 0 && remote.oldest_offered() < self.ready.oldest_ticket() {
+        let oldest = self.ready.oldest_ticket().min(remote.oldest_offered());
+        if !self.pinned.is_empty() && self.pinned.oldest_ticket() < oldest {
+            return self.pinned.pop();
+        }
+        if remote.offered() > 0 && oldest < self.ready.oldest_ticket() {
             let taken = self.with_steal_queue(remote, |queue| queue.take_oldest());
             if let Some(bundle) = taken {
                 self.ready.push_bundle_front(bundle);
             }
-        }
-        if !self.pinned.is_empty() && self.pinned.oldest_ticket() < self.ready.oldest_ticket() {
-            return self.pinned.pop();
         }
         self.ready.pop()
     }
@@ -307,19 +312,19 @@ impl Worker {
         }
         let counts = &self.remote().counts;
         if !running {
-            let cancelled = self.timers.borrow_mut().cancel_all();
-            counts.events.cancelled.add(cancelled);
+            let all = self.timers.borrow_mut().take_all();
+            drop(all);
             return;
         }
         let now = self.shared.clock.now();
         loop {
             let due = self.timers.borrow_mut().pop_due(now);
-            counts.events.cancelled.add(due.cancelled);
-            let Some((color, event)) = due.event else {
-                break;
-            };
-            counts.timers_fired.add(1);
-            self.post(&color, event);
+            let Some(delayed) = due else { break };
+            if let Some((color, event)) = delayed.fire() {
+                counts.timers_fired.add(1);
+                color.reserve_always();
+                self.post(&color, event);
+            }
         }
     }
 

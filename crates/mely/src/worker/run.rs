@@ -13,6 +13,8 @@ use crate::cell::OwnedColor;
 use crate::context::Context;
 use crate::event::Event;
 use crate::handler::HandlerId;
+use crate::panics::drop_safely;
+use crate::shared::Phase;
 
 /// Every how many turns all events of the turn are timed.
 ///
@@ -74,7 +76,7 @@ impl Worker {
             color.discard(|_| remote.counts.events.shed.add(1));
         } else {
             let _running = Running::mark(&self.running, &color);
-            let timed = turn % SAMPLE_TURNS == 0;
+            let timed = turn.is_multiple_of(SAMPLE_TURNS);
             let batch = || catch_unwind(AssertUnwindSafe(|| self.run_batch(&color, &left, timed)));
             while let Err(panic) = batch() {
                 self.after_panic(&color, panic);
@@ -95,7 +97,7 @@ impl Worker {
     fn run_batch(&self, color: &OwnedColor, left: &Cell<u32>, timed: bool) {
         let remote = self.remote();
         let context = Context::new(self, color);
-        while left.get() > 0 {
+        while left.get() > 0 && self.shared.phase() < Phase::Stopped {
             let Some(event) = color.pop(|e| self.costs.weigh_new(e)) else {
                 return;
             };
@@ -157,9 +159,6 @@ impl Worker {
             OnPanic::PoisonColor => color.poison(),
             OnPanic::Abort => std::process::abort(),
         }
-        // The payload is the program's, and its drop may panic in turn.
-        if let Err(again) = catch_unwind(AssertUnwindSafe(|| drop(panic))) {
-            std::mem::forget(again);
-        }
+        drop_safely(panic);
     }
 }

@@ -82,7 +82,7 @@ impl Worker {
         let mut stolen = Bundle::new();
         while let Some(color) = sent.pop_front() {
             if color.traits().pinned {
-                self.shared.send(color);
+                self.shared.send_back(color);
             } else {
                 stolen.push(color);
             }
@@ -133,10 +133,11 @@ impl Worker {
         // Release, and the read-modify-write of the mailbox after it: who pushes
         // later sees the flag, what was pushed earlier is taken here.
         remote.busy_long.store(true, Release);
+        self.holding.set(true);
         if !remote.mailbox.touch_empty() {
             self.take_mailbox();
         }
-        if !self.ready.is_empty() {
+        if self.shared.config.heuristics.learn && !self.ready.is_empty() {
             self.with_steal_queue(remote, |queue| {
                 while let Some(bundle) = self.ready.take_newest(usize::MAX) {
                     queue.push_bundle(bundle);
@@ -148,7 +149,20 @@ impl Worker {
         }
     }
 
+    /// Offers a short color that became ready behind a long event.
+    pub(super) fn offer_while_holding(&self, color: OwnedColor) {
+        if !self.shared.config.heuristics.learn {
+            self.ready.push(color);
+            return;
+        }
+        let mut bundle = Bundle::new();
+        bundle.push(color);
+        self.with_steal_queue(self.remote(), |queue| queue.push_bundle(bundle));
+        self.shared.wake_a_thief();
+    }
+
     pub(super) fn end_long_event(&self) {
+        self.holding.set(false);
         // Release: only that the flag is not seen before what came before it.
         self.remote().busy_long.store(false, Release);
     }

@@ -70,9 +70,9 @@ impl Worker {
         remote.counts.ready_colors.set(0);
         let idle = &self.shared.idle;
         idle.lie_down(self.index, self.searching.replace(false));
-        let stay = remote.offered() > 0
-            || self.shared.has_stealable_work(self.index)
-            || self.shared.phase() == Phase::Stopped;
+        // A true attempt, not a look: what is offered may be nothing that this worker
+        // can take, and looking at it again and again would keep it awake.
+        let stay = remote.offered() > 0 || self.shared.phase() == Phase::Stopped || self.steal();
         let now = self.shared.clock.now();
         let timeout = self
             .next_deadline()
@@ -104,7 +104,7 @@ impl Worker {
         while let Some(color) = self.pinned.pop() {
             drop(color);
         }
-        let cancelled = self.timers.borrow_mut().cancel_all();
-        remote.counts.events.cancelled.add(cancelled);
+        let timers = self.timers.borrow_mut().take_all();
+        drop(timers);
     }
 }

@@ -56,7 +56,10 @@ fn a_batch_of_none_is_refused() {
 #[test]
 fn a_name_that_no_thread_can_have_is_an_error_value() {
     let built = Runtime::builder().workers(1).worker_name("a\0b").build();
-    assert!(matches!(built, Err(BuildError::Io { .. })), "{built:?}");
+    assert!(
+        matches!(built, Err(BuildError::BadWorkerName(_))),
+        "{built:?}"
+    );
 }
 
 #[test]
