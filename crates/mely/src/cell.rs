@@ -7,7 +7,7 @@
 //!   orders the accesses.
 #![allow(unsafe_code)]
 
-use core::cell::{Cell, RefCell};
+use core::cell::Cell;
 use core::mem::ManuallyDrop;
 use core::ptr::NonNull;
 use std::any::Any;
@@ -18,6 +18,7 @@ use mely_sched::{ColorQueue, Link, Linked, ReadyColor};
 use crate::event::{Event, StatePtr};
 use crate::inbox::{Inbox, Pushed};
 use crate::panics::drop_safely;
+use crate::pool::Pool;
 use crate::prefetch;
 use crate::shared::Shared;
 use crate::sync::{Arc, AtomicUsize, Mutex, lock};
@@ -71,6 +72,9 @@ pub(crate) struct ColorCell {
     states: Mutex<Option<Box<dyn Any + Send>>>,
 }
 
+// SAFETY: events and states are `Send`, the rest is plain or shared data.
+unsafe impl Send for ColorCell {}
+
 #[cfg(all(target_pointer_width = "64", not(loom)))]
 const _: () = assert!(size_of::<ColorCell>() == 128);
 
@@ -86,7 +90,7 @@ unsafe impl Sync for ColorRef {}
 impl ColorRef {
     /// A new color without events.
     pub(crate) fn new(shared: &Arc<Shared>, traits: Traits) -> Self {
-        let reused = worker::with_current(shared, |w| w.and_then(|w| w.cells().pop()));
+        let reused = worker::with_current(shared, |w| w.and_then(|w| w.cells().take()));
         let mut cell = reused.unwrap_or_else(|| ColorCell::new(shared));
         cell.begin(traits);
         Self(NonNull::from(Box::leak(cell)))
@@ -268,34 +272,7 @@ impl ColorCell {
 
 /// Unused cells of a worker: they keep their reference to the runtime, so that a
 /// fresh color costs no locked instruction.
-pub(crate) struct CellPool {
-    // Boxed: a cell never moves.
-    #[allow(clippy::vec_box)]
-    cells: RefCell<Vec<Box<ColorCell>>>,
-    cells_max: usize,
-}
-
-impl CellPool {
-    pub(crate) fn new(cells_max: usize) -> Self {
-        Self {
-            cells: RefCell::new(Vec::new()),
-            cells_max,
-        }
-    }
-
-    #[inline]
-    fn pop(&self) -> Option<Box<ColorCell>> {
-        self.cells.borrow_mut().pop()
-    }
-
-    #[inline]
-    fn keep(&self, cell: Box<ColorCell>) {
-        let mut cells = self.cells.borrow_mut();
-        if cells.len() < self.cells_max {
-            cells.push(cell);
-        }
-    }
-}
+pub(crate) type CellPool = Pool<Box<ColorCell>>;
 
 /// The right to run a color; also a counted reference.
 ///
@@ -432,7 +409,7 @@ impl OwnedColor {
     /// A fresh color that nobody else refers to, owned by `worker` from the start.
     #[inline]
     pub(crate) fn fresh(worker: &Worker, traits: Traits) -> Self {
-        let reused = worker.cells().pop();
+        let reused = worker.cells().take();
         let mut cell = reused.unwrap_or_else(|| ColorCell::new(worker.shared()));
         cell.begin(traits);
         cell.inbox.begin(true);

@@ -7,9 +7,8 @@ use std::time::Instant;
 
 use crate::cell::OwnedColor;
 use crate::color::{Color, Colored};
-use crate::event::{Event, Node, StatePtr};
+use crate::event::{Event, NodePool, StatePtr};
 use crate::handler::Handler;
-use crate::pool::Pool;
 use crate::runtime::Handle;
 use crate::worker::Worker;
 
@@ -62,7 +61,7 @@ impl<'a> Context<'a, ()> {
 
 impl<T: Send + 'static> Context<'_, T> {
     #[inline]
-    pub(crate) fn pool(&self) -> Option<&Pool<Node>> {
+    pub(crate) fn pool(&self) -> Option<&NodePool> {
         Some(self.worker.nodes())
     }
 

@@ -29,8 +29,17 @@ pub(crate) struct Node {
     payload: UnsafeCell<MaybeUninit<Inline>>,
 }
 
+// SAFETY: what a node holds is `Send` (see `Event::new`), and a free one is memory.
+unsafe impl Send for Node {}
+
 #[cfg(target_pointer_width = "64")]
 const _: () = assert!(size_of::<Node>() == 64);
+
+/// Free memory for a node.
+pub(crate) type NodeMemory = Box<MaybeUninit<Node>>;
+
+/// The free nodes of a worker.
+pub(crate) type NodePool = Pool<NodeMemory>;
 
 struct VTable {
     /// Takes the closure out of the node, hands the node back, and calls.
@@ -105,7 +114,7 @@ impl Event {
     /// [`Event::run`] relies on it.
     #[inline]
     pub(crate) fn new<T, F>(
-        pool: Option<&Pool<Node>>,
+        pool: Option<&NodePool>,
         handler: Option<&'static Handler>,
         state: StatePtr<T>,
         call: F,
@@ -122,7 +131,9 @@ impl Event {
         } else {
             Typed::<T, F>::BOXED
         };
-        let node = Pool::take(pool);
+        let reused = pool.and_then(Pool::take);
+        let memory = reused.unwrap_or_else(Box::new_uninit);
+        let node: NonNull<Node> = NonNull::from(Box::leak(memory)).cast();
         // SAFETY: the node is free memory of the right size and ours alone; the
         // payload fits (just asserted) or is a box, which does.
         unsafe {
@@ -206,13 +217,16 @@ impl Event {
     ///
     /// `P` is what the node was made with.
     #[inline]
-    unsafe fn take_payload<P>(self, pool: Option<&Pool<Node>>) -> P {
+    unsafe fn take_payload<P>(self, pool: Option<&NodePool>) -> P {
         let node = ManuallyDrop::new(self).0;
         // SAFETY: the caller vouches for the type; it is read once, since the
         // event that owned it has been given up.
         let payload = unsafe { (*node.as_ptr()).payload.get().cast::<P>().read() };
-        // SAFETY: nothing in the node is alive any more.
-        unsafe { Pool::give_back(pool, node) };
+        // SAFETY: nothing in the node is alive any more; its memory was a box.
+        let memory = unsafe { free(node) };
+        if let Some(pool) = pool {
+            pool.keep(memory);
+        }
         payload
     }
 }
@@ -224,7 +238,7 @@ impl Drop for Event {
         impl Drop for Free {
             fn drop(&mut self) {
                 // SAFETY: the payload has been dropped, or is lost to a panic.
-                unsafe { Pool::give_back(None, self.0) };
+                drop(unsafe { free(self.0) });
             }
         }
         let _free = Free(self.0);
@@ -232,6 +246,16 @@ impl Drop for Event {
         // SAFETY: `drop` is of the type that the node was made with, called once.
         unsafe { drop(self.0) };
     }
+}
+
+/// Turns a node into the memory that it was made in.
+///
+/// # Safety
+///
+/// The caller owns the node, and nothing in it is alive.
+unsafe fn free(node: NonNull<Node>) -> NodeMemory {
+    // SAFETY: `Event::new` leaked exactly this box.
+    unsafe { Box::from_raw(node.cast::<MaybeUninit<Node>>().as_ptr()) }
 }
 
 /// The tables of a closure type.

@@ -7,15 +7,16 @@ use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
 use mely_sched::{STEAL_COST_UNKNOWN_CYCLES, StealQueue};
 
-use crate::cell::{ColorRef, OwnedColor, Traits, UNBOUNDED, WorkerIndex};
+use crate::cell::{ColorCell, ColorRef, OwnedColor, Traits, UNBOUNDED, WorkerIndex};
 use crate::clock::Clock;
 use crate::color::{Color, Colored};
 use crate::config::Config;
 use crate::counters::{EventCounts, WorkerCounts};
-use crate::event::{Event, StatePtr};
+use crate::event::{Event, NodeMemory, StatePtr};
 use crate::handler::Handler;
 use crate::idle::{Idle, WORKERS_MAX};
 use crate::inbox::{Inbox, Pushed};
+use crate::pool::Reserve;
 use crate::reactor::{Reactor, Watch};
 use crate::sync::{Arc, AtomicBool, AtomicU64, AtomicUsize, Mutex, lock, unpoison};
 use crate::timers::Delayed;
@@ -145,6 +146,9 @@ pub(crate) struct Shared {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) remotes: Box<[Remote]>,
     pub(crate) idle: Idle,
+    pub(crate) free_nodes: Arc<Reserve<NodeMemory>>,
+    /// Emptied at the end, as each cell refers to this very structure.
+    pub(crate) free_cells: Arc<Reserve<Box<ColorCell>>>,
     /// What threads outside the runtime made happen to events.
     pub(crate) outside: EventCounts,
     phase: AtomicUsize,
@@ -167,11 +171,14 @@ pub(crate) struct Shared {
 
 impl Shared {
     pub(crate) fn new(config: Config, clock: Arc<dyn Clock>, remotes: Box<[Remote]>) -> Self {
+        let blocks_max = config.nodes_max.saturating_mul(remotes.len());
         Self {
             config,
             clock,
             remotes,
             idle: Idle::new(),
+            free_nodes: Reserve::new(blocks_max),
+            free_cells: Reserve::new(blocks_max),
             outside: EventCounts::default(),
             phase: AtomicUsize::new(Phase::Running as usize),
             next_color: AtomicU64::new(u64::from(u16::MAX) + 1),
@@ -297,6 +304,7 @@ impl Shared {
         let small = unpoison(self.small.lock()).take();
         let watch = unpoison(self.single_watch.lock()).take();
         drop((system, small, watch));
+        self.free_cells.clear();
     }
 
     /// Ends what only a runtime that still runs may end: called once every worker

@@ -162,15 +162,34 @@ impl<C: ReadyColor> CoreQueue<C> {
         if count == 0 {
             return None;
         }
-        let time_left = self.time_left_cycles.get();
-        let taken = u128::from(time_left) * count as u128 / before as u128;
-        let taken = u64::try_from(taken).unwrap_or(time_left);
-        self.time_left_cycles.set(time_left - taken);
+        let taken = self.take_time_left(count, before)?;
         let newest = colors.split_off(before - count);
         Some(Bundle {
             colors: newest.into_iter().map(|(_, color)| color).collect(),
             time_left_cycles: taken,
         })
+    }
+
+    /// Takes the colors that are ready longest, as many as a bundle holds; `None` if
+    /// there are none. Their time left is taken to be average.
+    pub fn take_oldest(&self) -> Option<Bundle<C>> {
+        let mut colors = self.colors.borrow_mut();
+        let before = colors.len();
+        let count = before.min(BUNDLE_COLORS);
+        let taken = self.take_time_left(count, before)?;
+        Some(Bundle {
+            colors: colors.drain(..count).map(|(_, color)| color).collect(),
+            time_left_cycles: taken,
+        })
+    }
+
+    /// Takes the average time left of `count` colors of `before`.
+    fn take_time_left(&self, count: usize, before: usize) -> Option<u64> {
+        let time_left = self.time_left_cycles.get();
+        let taken = (u128::from(time_left) * count as u128).checked_div(before as u128)?;
+        let taken = u64::try_from(taken).unwrap_or(time_left);
+        self.time_left_cycles.set(time_left - taken);
+        Some(taken)
     }
 
     /// How many colors there are.
@@ -275,7 +294,8 @@ pub(crate) mod tests {
         Push(u64),
         Pop,
         TakeNewest(usize),
-        LendNewest(usize),
+        TakeOldest,
+        LendAndTakeBack,
     }
 
     proptest! {
@@ -286,7 +306,8 @@ pub(crate) mod tests {
             6 => (0u64..1000).prop_map(Op::Push),
             3 => Just(Op::Pop),
             1 => (0usize..100).prop_map(Op::TakeNewest),
-            1 => (0usize..100).prop_map(Op::LendNewest),
+            1 => Just(Op::TakeOldest),
+            1 => Just(Op::LendAndTakeBack),
         ], 0..400)) {
             let queue = CoreQueue::new();
             let mut model: VecDeque<(u64, u64)> = VecDeque::new();
@@ -310,15 +331,15 @@ pub(crate) mod tests {
                         prop_assert_eq!(first, rest.front().map_or(u64::MAX, |f| f.0));
                         exact = false;
                     }
-                    Op::LendNewest(count) => if count >= model.len() {
-                        if let Some(bundle) = queue.take_newest(count) {
-                            if queue.is_empty() {
-                                queue.push_bundle_front(bundle);
-                            } else {
-                                model.truncate(queue.len());
-                                exact = false;
-                            }
-                        }
+                    Op::TakeOldest => {
+                        let taken = queue.take_oldest();
+                        let oldest = model.front().map_or(u64::MAX, |f| f.0);
+                        prop_assert_eq!(taken.as_ref().map_or(u64::MAX, Bundle::oldest_ticket), oldest);
+                        drop(model.drain(..taken.map_or(0, |b| b.len())));
+                        exact = false;
+                    }
+                    Op::LendAndTakeBack => if let Some(bundle) = queue.take_oldest() {
+                        queue.push_bundle_front(bundle);
                     },
                 }
                 exact |= model.is_empty();

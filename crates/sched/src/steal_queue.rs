@@ -60,10 +60,19 @@ impl<C: ReadyColor> StealQueue<C> {
         self.colors += bundle.len();
         self.events += bundle.len();
         self.time_left_cycles += bundle.time_left_cycles();
-        let newer = |b: &Bundle<C>| b.oldest_ticket() > bundle.oldest_ticket();
-        let at = self.bundles.iter().position(newer);
-        self.bundles
-            .insert(at.unwrap_or(self.bundles.len()), bundle);
+        // Bundles come at one of the two ends, or near the newer one.
+        let ticket = bundle.oldest_ticket();
+        if self
+            .bundles
+            .front()
+            .is_some_and(|b| b.oldest_ticket() > ticket)
+        {
+            self.bundles.push_front(bundle);
+            return;
+        }
+        let older = |b: &Bundle<C>| b.oldest_ticket() < ticket;
+        let at = self.bundles.iter().rposition(older).map_or(0, |at| at + 1);
+        self.bundles.insert(at, bundle);
     }
 
     /// The ticket of the color that is ready longest; `u64::MAX` without colors.

@@ -18,8 +18,7 @@ use self::costs::Costs;
 pub(crate) use self::costs::{HandlerTable, new_table};
 pub(crate) use self::thread::{run_worker, with_any_current, with_current};
 use crate::cell::{CellPool, ColorRef, OwnedColor};
-use crate::event::{Event, Node};
-use crate::pool::Pool;
+use crate::event::{Event, NodePool};
 use crate::shared::{Phase, Remote, Shared};
 use crate::sync::Arc;
 use crate::timers::{Delayed, Timers};
@@ -66,7 +65,7 @@ pub(crate) struct Worker {
     /// Ready colors that must stay on this core.
     pinned: CoreQueue<OwnedColor>,
     costs: Costs,
-    nodes: Pool<Node>,
+    nodes: NodePool,
     cells: CellPool,
     timers: RefCell<Timers>,
     worth: Worthiness,
@@ -93,8 +92,8 @@ impl Worker {
             ready: CoreQueue::new(),
             pinned: CoreQueue::new(),
             costs: Costs::new(heuristics),
-            nodes: Pool::new(shared.config.nodes_max),
-            cells: CellPool::new(shared.config.nodes_max),
+            nodes: NodePool::new(&shared.free_nodes),
+            cells: CellPool::new(&shared.free_cells),
             timers: RefCell::new(Timers::new(shared.config.timers_max)),
             worth: Worthiness::new(heuristics),
             victims,
@@ -123,7 +122,7 @@ impl Worker {
     }
 
     /// Free event nodes.
-    pub(crate) fn nodes(&self) -> &Pool<Node> {
+    pub(crate) fn nodes(&self) -> &NodePool {
         &self.nodes
     }
 
@@ -243,7 +242,7 @@ impl Worker {
         color.set_ticket(self.next_ticket());
         match color.traits().pinned {
             true => self.pinned.push(color),
-            false if self.holding.get() => self.offer_while_holding(color),
+            false if self.holding.get() => self.keep_while_holding(color),
             false => self.ready.push(color),
         }
     }
