@@ -373,7 +373,8 @@ impl<T: Send + 'static> Via<'_, T> {
         R: Send + 'static,
         F: FnOnce(&mut T, &mut Context<'_, T>) -> R + Send + 'static,
     {
-        let (answerer, reply) = reply::channel();
+        let shared = self.target.color.shared();
+        let (answerer, reply) = reply::channel(shared);
         let posted = self.try_post(move |state: &mut T, cx: &mut Context<'_, T>| {
             // On a panic the answerer is dropped, and says so.
             let result = event(state, cx);
@@ -384,7 +385,7 @@ impl<T: Send + 'static> Via<'_, T> {
             Err(refused) => {
                 let error = CallError::from(&refused);
                 drop(refused);
-                let (answerer, reply) = reply::channel();
+                let (answerer, reply) = reply::channel(shared);
                 answerer.answer(Err(error));
                 reply
             }

@@ -54,7 +54,7 @@ where
         result: None,
     };
     let pointer = SectionPtr(NonNull::from(&mut section));
-    let (answerer, done) = reply::channel();
+    let (answerer, done) = reply::channel(target.color().shared());
     let event = move |state: &mut T, _: &mut Context<'_, T>| {
         // Dropped last, on a panic too: only then may the caller go on.
         let answerer = answerer;

@@ -7,6 +7,7 @@ use core::task::{Context, Poll, Waker};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use crate::error::CallError;
+use crate::shared::Shared;
 use crate::worker;
 
 enum Answer<R> {
@@ -16,6 +17,8 @@ enum Answer<R> {
 }
 
 struct Slot<R> {
+    /// The address of the runtime that answers.
+    runtime: usize,
     answer: Mutex<Answer<R>>,
     ready: Condvar,
 }
@@ -38,8 +41,9 @@ pub struct Reply<R>(Arc<Slot<R>>);
 /// The other end: answers once, with an error if it is dropped.
 pub(crate) struct Answerer<R>(Option<Arc<Slot<R>>>);
 
-pub(crate) fn channel<R>() -> (Answerer<R>, Reply<R>) {
+pub(crate) fn channel<R>(shared: &crate::sync::Arc<Shared>) -> (Answerer<R>, Reply<R>) {
     let slot = Arc::new(Slot {
+        runtime: crate::sync::Arc::as_ptr(shared).addr(),
         answer: Mutex::new(Answer::Pending(None)),
         ready: Condvar::new(),
     });
@@ -75,16 +79,15 @@ impl<R> Reply<R> {
     ///
     /// # Errors
     ///
-    /// As when awaited; [`CallError::InsideHandler`] inside a handler, of whatever
+    /// As when awaited; [`CallError::InsideHandler`] inside a handler of the same
     /// runtime, where waiting could wait for itself.
     pub fn wait(self) -> Result<R, CallError> {
-        match worker::with_any_current(|worker| worker.is_some()) {
-            true => Err(CallError::InsideHandler),
-            false => self.block(),
+        let here = worker::with_any_current(|worker| {
+            worker.map(|worker| crate::sync::Arc::as_ptr(worker.shared()).addr())
+        });
+        if here == Some(self.0.runtime) {
+            return Err(CallError::InsideHandler);
         }
-    }
-
-    fn block(self) -> Result<R, CallError> {
         let mut answer = self.0.lock();
         loop {
             match std::mem::replace(&mut *answer, Answer::Taken) {

@@ -79,7 +79,7 @@ where
     Fut: Future + Send + 'static,
     Fut::Output: Send + 'static,
 {
-    let (answerer, reply) = reply::channel();
+    let (answerer, reply) = reply::channel(color.color_ref().shared());
     let task = Arc::new(Task {
         color,
         woken: AtomicBool::new(false),

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering::Release;
 
-use mely_sched::{BUNDLE_COLORS, Bundle, ReadyColor, StealQueue, victims_busiest_first};
+use mely_sched::{Bundle, ReadyColor, StealQueue, victims_busiest_first};
 
 use super::Worker;
 use crate::cell::OwnedColor;
@@ -149,23 +149,16 @@ impl Worker {
         }
     }
 
-    /// Queues a short color that became ready behind a long event: offered at once
-    /// if another core has nothing to do, else with others, so that no more than a
-    /// bundle waits for the event to end.
+    /// Offers a short color that became ready behind a long event: it must not wait
+    /// for that to end while another core has nothing to do.
     pub(super) fn keep_while_holding(&self, color: OwnedColor) {
-        self.ready.push(color);
-        let idle = self.shared.idle.hint().any();
-        if !self.shared.config.heuristics.learn || (!idle && self.ready.len() < BUNDLE_COLORS) {
+        if !self.shared.config.heuristics.learn {
+            self.ready.push(color);
             return;
         }
-        self.with_steal_queue(self.remote(), |queue| {
-            while let Some(bundle) = self.ready.take_oldest() {
-                queue.push_bundle(bundle);
-            }
-        });
-        if idle {
-            self.shared.wake_a_thief();
-        }
+        self.remote()
+            .with_steal_queue(|queue| queue.push_short(color));
+        self.shared.wake_a_thief();
     }
 
     pub(super) fn end_long_event(&self) {
