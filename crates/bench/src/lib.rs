@@ -14,6 +14,7 @@
 //! | `rounds`, `tally`, `spin`, `random` | what the workloads have in common |
 //! | `peers` | the interleaved run |
 //! | `single` | one run in this or in another process |
+//! | `web` | the web server beside nginx |
 //! | `disturbance` | whether something else used the machine meanwhile |
 //! | `machine` | what the machine is |
 //! | `report` | the table and the JSON file |
@@ -28,6 +29,7 @@ mod rounds;
 mod single;
 mod spin;
 mod tally;
+mod web;
 mod workloads;
 
 use std::path::PathBuf;
@@ -41,6 +43,7 @@ pub use implementation::{Allocator, Implementation, UnknownImplementation};
 pub use peers::PeersOptions;
 pub use report::Row;
 pub use single::SingleOptions;
+pub use web::WebOptions;
 pub use workloads::{Failure, Run, Workload};
 
 /// The benchmarks: a subcommand for each.
@@ -50,6 +53,8 @@ pub enum Bench {
     Peers(PeersOptions),
     /// One run of one workload in this process, for `peers` and for profilers.
     Single(SingleOptions),
+    /// CPU time per request of the web server beside nginx's, on a file of 1 KB.
+    Web(WebOptions),
 }
 
 /// Runs a benchmark and prints what it found.
@@ -73,6 +78,7 @@ pub fn run(bench: &Bench) -> Result<(), Error> {
     match bench {
         Bench::Peers(options) => peers::run(options),
         Bench::Single(options) => single::run(options),
+        Bench::Web(options) => web::run(options),
     }
 }
 
@@ -137,6 +143,13 @@ pub enum Error {
         /// What the system said.
         source: io::Error,
     },
+    /// A server, or the load for it, could not be started or read.
+    Web {
+        /// Which.
+        what: String,
+        /// What the system said.
+        source: io::Error,
+    },
     /// Standard output is closed or full.
     Output(io::Error),
     /// Work of a known length takes less time than any processor needs for it.
@@ -159,6 +172,7 @@ impl fmt::Display for Error {
                 source,
             } => write!(f, "{workload} by {implementation} failed: {source}"),
             Error::File { path, source } => write!(f, "{}: {source}", path.display()),
+            Error::Web { what, source } => write!(f, "cannot use {what}: {source}"),
             Error::Output(source) => write!(f, "standard output: {source}"),
             Error::ShortenedWork { spin_rate } => write!(
                 f,
@@ -181,7 +195,9 @@ impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Error::Run { source, .. } => Some(&**source),
-            Error::File { source, .. } | Error::Output(source) => Some(source),
+            Error::File { source, .. } | Error::Web { source, .. } | Error::Output(source) => {
+                Some(source)
+            }
             Error::ShortenedWork { .. } | Error::AlwaysDisturbed | Error::NothingToRun => None,
         }
     }

@@ -1,5 +1,6 @@
 //! What the machine is that the figures come from.
 
+use std::fmt;
 use std::fs;
 use std::process::Command;
 
@@ -29,6 +30,18 @@ impl Machine {
             kernel: kernel.map_or_else(|_| unknown(), |text| text.trim().to_owned()),
             rustc: rustc_version().unwrap_or_else(unknown),
         }
+    }
+}
+
+impl fmt::Display for Machine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            cores,
+            model,
+            kernel,
+            rustc,
+        } = self;
+        write!(f, "{cores} cores of {model}, Linux {kernel}, rustc {rustc}")
     }
 }
 

@@ -178,13 +178,8 @@ fn runnable(options: &PeersOptions) -> Result<Vec<Implementation>, Error> {
 }
 
 fn write_header(options: &PeersOptions, run: &Run, spin_rate: f64) -> io::Result<()> {
-    let machine = Machine::detect();
     let mut out = io::stdout();
-    writeln!(
-        out,
-        "{} cores of {}, Linux {}, rustc {}",
-        machine.cores, machine.model, machine.kernel, machine.rustc
-    )?;
+    writeln!(out, "{}", Machine::detect())?;
     writeln!(
         out,
         "{} workers, {} runs of {} s each, interleaved; millions of events per second",

@@ -21,6 +21,8 @@ pub(crate) enum CliError {
     Server(ServerError),
     /// The runtime cannot be built.
     Runtime(mely::BuildError),
+    /// A benchmark could not be run.
+    Bench(mely_bench::Error),
     /// Something that a job needs from the system.
     Io { what: String, source: io::Error },
 }
@@ -52,12 +54,19 @@ impl fmt::Display for CliError {
             }
             Self::Server(error) => write!(f, "{error}"),
             Self::Runtime(error) => write!(f, "{error}"),
+            Self::Bench(error) => write!(f, "{error}"),
             Self::Io { what, source } => write!(f, "cannot {what}: {source}"),
         }
     }
 }
 
 impl std::error::Error for CliError {}
+
+impl From<mely_bench::Error> for CliError {
+    fn from(error: mely_bench::Error) -> Self {
+        Self::Bench(error)
+    }
+}
 
 impl From<ServerError> for CliError {
     fn from(error: ServerError) -> Self {

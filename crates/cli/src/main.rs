@@ -23,6 +23,9 @@ struct Cli {
 enum Job {
     Web(Box<web::WebArgs>),
     Topology(topology::TopologyArgs),
+    /// Measure Mely beside its peers, in one interleaved run.
+    #[command(subcommand)]
+    Bench(mely_bench::Bench),
     Completions(completions::CompletionsArgs),
     Man(man::ManArgs),
 }
@@ -32,6 +35,7 @@ impl Job {
         match self {
             Job::Web(args) => args.run(),
             Job::Topology(args) => args.run(),
+            Job::Bench(bench) => mely_bench::run(&bench).map_err(CliError::from),
             Job::Completions(args) => args.run(),
             Job::Man(args) => args.run(),
         }
