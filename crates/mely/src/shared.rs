@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::OnceLock;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
-use mely_sched::{STEAL_COST_UNKNOWN_CYCLES, StealQueue};
+use mely_sched::{STEAL_COST_UNKNOWN_CYCLES, StealQueue, Worthiness};
 
 use crate::cell::{ColorCell, ColorRef, OwnedColor, Traits, UNBOUNDED, WorkerIndex};
 use crate::clock::Clock;
@@ -77,6 +77,8 @@ pub(crate) struct Remote {
     steal_queue: Mutex<StealQueue<OwnedColor>>,
     /// Colors in the steal queue, so that others need not lock to see there are none.
     offered: AtomicUsize,
+    /// Their summed time left.
+    offered_cycles: AtomicU64,
     /// The oldest ticket in the steal queue.
     oldest_offered: AtomicU64,
     /// The worker runs an event that may be long: thieves may take its mailbox.
@@ -96,6 +98,7 @@ impl Remote {
             mailbox: Inbox::new_open(),
             steal_queue: Mutex::new(StealQueue::new()),
             offered: AtomicUsize::new(0),
+            offered_cycles: AtomicU64::new(0),
             oldest_offered: AtomicU64::new(u64::MAX),
             busy_long: AtomicBool::new(false),
             timers_cancelled: std::sync::atomic::AtomicUsize::new(0),
@@ -116,6 +119,7 @@ impl Remote {
         // Release pairs with the acquire of `offered`; who must not miss an offer
         // is ordered by the counts of `Idle` besides.
         self.offered.store(queue.len(), Release);
+        self.offered_cycles.store(queue.time_left_cycles(), Release);
         self.oldest_offered.store(queue.oldest_ticket(), Release);
         result
     }
@@ -130,6 +134,17 @@ impl Remote {
     #[inline]
     pub(crate) fn oldest_offered(&self) -> u64 {
         self.oldest_offered.load(Acquire)
+    }
+
+    /// Whether what is here is worth waking a worker for: much, or anything behind
+    /// a long event.
+    #[inline]
+    pub(crate) fn is_worth_a_wake(&self, worth: &Worthiness) -> bool {
+        let offered = self.offered() > 0;
+        let much = || worth.worth_a_wake(self.offered_cycles.load(Acquire));
+        // Acquire: as below.
+        let held = || self.busy_long.load(Acquire);
+        (offered && (much() || held())) || (held() && self.mailbox.has_elements())
     }
 
     /// Whether a thief may find something here.
@@ -434,13 +449,10 @@ impl Shared {
         }
     }
 
-    /// Whether `thief` may find something to steal.
-    pub(crate) fn has_stealable_work(&self, thief: usize) -> bool {
-        let others = self.remotes.iter().enumerate();
-        self.config.heuristics.steal
-            && others
-                .filter(|&(at, _)| at != thief)
-                .any(|(_, remote)| remote.has_stealable_work())
+    /// Whether there is work anywhere that is worth waking a worker for.
+    pub(crate) fn has_work_worth_a_wake(&self, worth: &Worthiness) -> bool {
+        let worth_it = |remote: &Remote| remote.is_worth_a_wake(worth);
+        self.config.heuristics.steal && self.remotes.iter().any(worth_it)
     }
 
     /// Counts an event that was dropped with its color.

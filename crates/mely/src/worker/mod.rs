@@ -230,8 +230,11 @@ impl Worker {
         match self.worth.interval(time_left, steal_cost) {
             Some(interval) if !color.traits().pinned => {
                 color.set_ticket(self.next_ticket());
-                self.with_steal_queue(self.remote(), |queue| queue.push(color, interval));
-                self.shared.wake_a_thief();
+                let remote = self.remote();
+                self.with_steal_queue(remote, |queue| queue.push(color, interval));
+                if remote.is_worth_a_wake(&self.worth) {
+                    self.shared.wake_a_thief();
+                }
             }
             _ => self.keep(color),
         }

@@ -172,7 +172,7 @@ impl Worker {
     pub(super) fn end_search(&self) {
         if self.searching.replace(false)
             && self.shared.idle.found_work()
-            && self.shared.has_stealable_work(usize::MAX)
+            && self.shared.has_work_worth_a_wake(&self.worth)
         {
             self.shared.wake_a_thief();
         }
