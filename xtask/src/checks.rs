@@ -5,10 +5,10 @@ use crate::step::{Step, Work};
 
 /// How often loom may take the processor away from a thread in one schedule.
 /// Loom's own guide advises two or three: schedules multiply with each.
-pub(crate) const LOOM_PREEMPTIONS: u32 = 3;
+pub(crate) const LOOM_PREEMPTIONS: u32 = 2;
 
 /// The same for `verify`, which may take long.
-pub(crate) const LOOM_PREEMPTIONS_DEEP: u32 = 4;
+pub(crate) const LOOM_PREEMPTIONS_DEEP: u32 = 3;
 
 /// Which of `mely`'s unit tests Miri runs: those whose path has one of these
 /// words. The rest needs system calls that Miri does not have.

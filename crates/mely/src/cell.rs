@@ -7,22 +7,23 @@
 //!   orders the accesses.
 #![allow(unsafe_code)]
 
+mod owned;
+
 use core::cell::Cell;
-use core::mem::ManuallyDrop;
 use core::ptr::NonNull;
 use std::any::Any;
-use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
+use std::sync::atomic::Ordering::{AcqRel, Relaxed};
 
-use mely_sched::{ColorQueue, Link, Linked, ReadyColor};
+use mely_sched::{ColorQueue, Link};
 
+pub(crate) use self::owned::OwnedColor;
 use crate::event::{Event, StatePtr};
 use crate::inbox::{Inbox, Pushed};
 use crate::panics::drop_safely;
 use crate::pool::Pool;
-use crate::prefetch;
 use crate::shared::Shared;
 use crate::sync::{Arc, AtomicUsize, Mutex, lock};
-use crate::worker::{self, Worker};
+use crate::worker;
 
 /// What distinguishes a color from others, fixed when it is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -186,12 +187,6 @@ impl ColorRef {
     }
 
     /// Whether both refer to the same color.
-    #[inline]
-    pub(crate) fn is(&self, other: &OwnedColor) -> bool {
-        self.0 == other.0
-    }
-
-    /// Whether both refer to the same color.
     pub(crate) fn same(&self, other: &ColorRef) -> bool {
         self.0 == other.0
     }
@@ -273,227 +268,3 @@ impl ColorCell {
 /// Unused cells of a worker: they keep their reference to the runtime, so that a
 /// fresh color costs no locked instruction.
 pub(crate) type CellPool = Pool<Box<ColorCell>>;
-
-/// The right to run a color; also a counted reference.
-///
-/// Dropping it drops the pending events, counted as abandoned, and leaves the
-/// color idle.
-pub(crate) struct OwnedColor(NonNull<ColorCell>);
-
-// SAFETY: there is one owner at a time, and moving it through a queue orders what
-// the old and the new owner do.
-unsafe impl Send for OwnedColor {}
-
-// SAFETY: the cell is given up and taken back as it is; the link is a plain field.
-unsafe impl Linked for OwnedColor {
-    type Target = ColorCell;
-
-    #[inline]
-    fn into_raw(self) -> NonNull<ColorCell> {
-        ManuallyDrop::new(self).0
-    }
-
-    #[inline]
-    unsafe fn from_raw(raw: NonNull<ColorCell>) -> Self {
-        Self(raw)
-    }
-
-    #[inline]
-    unsafe fn link<'a>(raw: NonNull<ColorCell>) -> &'a Link<ColorCell> {
-        // SAFETY: the caller vouches that the cell is live.
-        unsafe { &(*raw.as_ptr()).link }
-    }
-}
-
-impl OwnedColor {
-    /// For whoever has just opened the inbox.
-    #[inline]
-    fn claim(color: &ColorRef) -> Self {
-        Self(ManuallyDrop::new(color.clone()).0)
-    }
-
-    #[inline]
-    fn cell(&self) -> &ColorCell {
-        // SAFETY: an owner counts as a reference.
-        unsafe { self.0.as_ref() }
-    }
-
-    /// The worker whose queues the color goes to.
-    #[inline]
-    pub(crate) fn home(&self) -> usize {
-        usize::from(self.cell().home.get())
-    }
-
-    /// Makes another worker the color's home.
-    #[inline]
-    pub(crate) fn set_home(&self, worker: WorkerIndex) {
-        self.cell().home.set(worker);
-    }
-
-    pub(crate) fn traits(&self) -> &Traits {
-        &self.cell().traits
-    }
-
-    /// Marks the color so that its events are dropped from now on.
-    pub(crate) fn poison(&self) {
-        self.cell().poisoned.set(true);
-    }
-
-    pub(crate) fn is_poisoned(&self) -> bool {
-        self.cell().poisoned.get()
-    }
-
-    /// A reference for others.
-    pub(crate) fn to_ref(&self) -> ColorRef {
-        ColorRef::clone(&self.borrow())
-    }
-
-    /// Lends this owner as a reference.
-    #[inline]
-    fn borrow(&self) -> ManuallyDrop<ColorRef> {
-        ManuallyDrop::new(ColorRef(self.0))
-    }
-
-    /// Counts one more pending event, unless the color is full.
-    #[inline]
-    pub(crate) fn reserve(&self) -> bool {
-        self.borrow().reserve()
-    }
-
-    /// Posts to the color from the one who owns it: after everything that is in
-    /// the inbox, which may hold earlier events of this thread.
-    #[inline]
-    pub(crate) fn push(&self, event: Event, weigh: impl Fn(&Event)) {
-        self.take_inbox(weigh);
-        self.cell().queue.push(event);
-    }
-
-    /// Gives the first event to a fresh color.
-    #[inline]
-    pub(crate) fn push_first(&self, event: Event) {
-        self.cell().queue.push(event);
-    }
-
-    /// Takes the next event to run.
-    #[inline]
-    pub(crate) fn pop(&self, weigh: impl Fn(&Event)) -> Option<Event> {
-        let cell = self.cell();
-        let event = match cell.queue.pop() {
-            Some(event) => event,
-            None => {
-                self.take_inbox(weigh);
-                cell.queue.pop()?
-            }
-        };
-        if cell.traits.capacity != UNBOUNDED {
-            // Relaxed: a count only.
-            cell.pending.fetch_sub(1, Relaxed);
-        }
-        Some(event)
-    }
-
-    /// Moves what was posted by others to the pending events, weighing each.
-    #[inline]
-    pub(crate) fn take_inbox(&self, weigh: impl Fn(&Event)) {
-        let cell = self.cell();
-        if !cell.inbox.has_elements() {
-            return;
-        }
-        let posted = cell.inbox.take();
-        while let Some(event) = posted.pop_front() {
-            weigh(&event);
-            cell.queue.push(event);
-        }
-    }
-
-    /// A fresh color that nobody else refers to, owned by `worker` from the start.
-    #[inline]
-    pub(crate) fn fresh(worker: &Worker, traits: Traits) -> Self {
-        let reused = worker.cells().take();
-        let mut cell = reused.unwrap_or_else(|| ColorCell::new(worker.shared()));
-        cell.begin(traits);
-        cell.inbox.begin(true);
-        Self(NonNull::from(Box::leak(cell)))
-    }
-
-    /// Asks for the cache line of the color before it is needed.
-    #[inline]
-    pub(crate) fn prefetch(&self) {
-        prefetch::line(self.0.as_ptr());
-    }
-
-    /// Asks for the line of its first event; touches the color.
-    #[inline]
-    pub(crate) fn prefetch_event(&self) {
-        self.cell().queue.look_first(Event::prefetch);
-    }
-
-    /// Gives up a color without events; gives it back if there are some.
-    #[inline]
-    pub(crate) fn release(self) -> Result<(), Self> {
-        let cell = self.cell();
-        if !cell.queue.is_empty() {
-            return Err(self);
-        }
-        // Acquire pairs with the release of the references that were dropped: what
-        // they posted is seen in the inbox.
-        if cell.refs.load(Acquire) == 1 {
-            if cell.inbox.has_elements() {
-                return Err(self);
-            }
-            // SAFETY: the owner's is the last reference, so nobody can post or get
-            // another one; nothing is pending.
-            unsafe { ColorCell::end(self.into_raw()) };
-            return Ok(());
-        }
-        if cell.inbox.close() {
-            drop(ColorRef(self.into_raw()));
-            return Ok(());
-        }
-        Err(self)
-    }
-
-    /// Drops the events that are pending now, after showing each to `count`.
-    pub(crate) fn discard(&self, count: impl Fn(&Event)) {
-        while let Some(event) = self.pop(|_| ()) {
-            count(&event);
-            drop_safely(event);
-        }
-    }
-}
-
-impl Drop for OwnedColor {
-    fn drop(&mut self) {
-        let mut owned = Self(self.0);
-        loop {
-            let shared = &owned.cell().shared;
-            owned.discard(|event| shared.count_abandoned(event.handler_info().name));
-            match owned.release() {
-                Ok(()) => return,
-                Err(again) => owned = again,
-            }
-        }
-    }
-}
-
-impl ReadyColor for OwnedColor {
-    #[inline]
-    fn len(&self) -> u32 {
-        self.cell().queue.len()
-    }
-
-    #[inline]
-    fn time_left_cycles(&self) -> u64 {
-        self.cell().queue.time_left_cycles()
-    }
-
-    #[inline]
-    fn ticket(&self) -> u64 {
-        self.cell().ticket.get()
-    }
-
-    #[inline]
-    fn set_ticket(&self, ticket: u64) {
-        self.cell().ticket.set(ticket);
-    }
-}

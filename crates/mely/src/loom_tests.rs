@@ -16,8 +16,9 @@ use crate::builder::Builder;
 use crate::cell::{ColorRef, OwnedColor, Traits};
 use crate::clock::Clock;
 use crate::color::Colored;
+use crate::remote::Remote;
 use crate::runtime::Handle;
-use crate::shared::{Phase, Remote, Shared};
+use crate::shared::{Phase, Shared};
 use crate::sync::{Arc, Mutex, lock};
 use crate::worker::{Driver, Worker, run_worker};
 
@@ -89,10 +90,15 @@ fn colored<T: Send + 'static>(shared: &Arc<Shared>, home: usize, state: T) -> Co
     Colored::new(ColorRef::new(shared, traits), state)
 }
 
+/// How long the search of a model with two workers takes at the most.
+const SEARCH_MAX: Duration = Duration::from_secs(120);
+
 /// Models with two whole workers have many more steps: one preemption fewer than
-/// `LOOM_MAX_PREEMPTIONS` (default 2) keeps them within a minute.
+/// `LOOM_MAX_PREEMPTIONS` (default 2) keeps them within a minute, and a deeper search
+/// ends after [`SEARCH_MAX`].
 fn model_of_two(model: impl Fn() + Send + Sync + 'static) {
     let mut builder = loom::model::Builder::new();
+    builder.max_duration = Some(SEARCH_MAX);
     builder.preemption_bound = Some(builder.preemption_bound.unwrap_or(2).saturating_sub(1));
     builder.check(model);
 }

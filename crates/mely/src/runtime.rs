@@ -8,12 +8,14 @@ use std::time::{Duration, Instant};
 
 use crate::builder::{BuildError, Builder};
 use crate::clock::SystemClock;
-use crate::color::{Color, ColorOptions, Colored};
+use crate::color::{Color, Colored};
+use crate::color_options::ColorOptions;
 use crate::config::Config;
 use crate::event::StatePtr;
 use crate::metrics::Snapshot;
 use crate::reactor::{self, Reactor};
-use crate::shared::{Phase, Remote, Shared};
+use crate::remote::Remote;
+use crate::shared::{Phase, Shared};
 use crate::sync::Arc;
 use crate::topology::{self, Topology};
 use crate::watchdog::Watchdog;

@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use crate::builder::StallReport;
 use crate::handler;
-use crate::shared::{Remote, Shared};
+use crate::remote::Remote;
+use crate::shared::Shared;
 use crate::sync::Arc;
 
 /// How often it looks, as a part of the time after which it warns.

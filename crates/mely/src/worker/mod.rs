@@ -19,7 +19,8 @@ pub(crate) use self::costs::{HandlerTable, new_table};
 pub(crate) use self::thread::{run_worker, with_any_current, with_current};
 use crate::cell::{CellPool, ColorRef, OwnedColor};
 use crate::event::{Event, NodePool};
-use crate::shared::{Phase, Remote, Shared};
+use crate::remote::Remote;
+use crate::shared::{Phase, Shared};
 use crate::sync::Arc;
 use crate::timers::{Delayed, Timers};
 
@@ -168,7 +169,7 @@ impl Worker {
     pub(crate) fn post(&self, color: &ColorRef, event: Event) {
         self.costs.weigh(&event);
         if let Some(running) = self.running_color()
-            && color.is(running)
+            && running.is_of(color)
         {
             running.push(event, |e| self.costs.weigh_new(e));
             return;
@@ -338,7 +339,7 @@ impl Worker {
     /// Whether the event that is being run is of this color.
     pub(crate) fn runs(&self, color: &ColorRef) -> bool {
         self.running_color()
-            .is_some_and(|running| color.is(running))
+            .is_some_and(|running| running.is_of(color))
     }
 
     fn running_color(&self) -> Option<&OwnedColor> {

@@ -6,7 +6,7 @@ use mely_sched::{Bundle, ReadyColor, StealQueue, victims_busiest_first};
 
 use super::Worker;
 use crate::cell::OwnedColor;
-use crate::shared::Remote;
+use crate::remote::Remote;
 
 /// A steal that took longer was interrupted, and says nothing of what steals cost.
 const STEAL_COST_MAX_CYCLES: u64 = 20_000;

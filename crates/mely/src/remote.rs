@@ -1,0 +1,97 @@
+//! The part of a worker that other threads reach.
+
+use std::sync::atomic::Ordering::{Acquire, Release};
+
+use mely_sched::{StealQueue, Worthiness};
+
+use crate::cell::OwnedColor;
+use crate::counters::WorkerCounts;
+use crate::inbox::Inbox;
+use crate::sync::{AtomicBool, AtomicU64, AtomicUsize, Mutex, lock};
+use crate::worker::{self, Driver, HandlerTable};
+
+/// The part of a worker that other threads reach.
+#[repr(align(128))]
+pub(crate) struct Remote {
+    /// Colors that became ready elsewhere; closed while the worker sleeps.
+    pub(crate) mailbox: Inbox<OwnedColor>,
+    steal_queue: Mutex<StealQueue<OwnedColor>>,
+    /// Colors in the steal queue, so that others need not lock to see there are none.
+    offered: AtomicUsize,
+    /// Their summed time left.
+    offered_cycles: AtomicU64,
+    /// The oldest ticket in the steal queue.
+    oldest_offered: AtomicU64,
+    /// The worker runs an event that may be long: thieves may take its mailbox.
+    pub(crate) busy_long: AtomicBool,
+    /// How many of its timers have been cancelled and not dropped yet.
+    pub(crate) timers_cancelled: std::sync::atomic::AtomicUsize,
+    pub(crate) counts: WorkerCounts,
+    pub(crate) handlers: HandlerTable,
+    pub(crate) driver: Box<dyn Driver>,
+    /// The OS number of the core that the worker is pinned to.
+    pub(crate) cpu: Option<usize>,
+}
+
+impl Remote {
+    pub(crate) fn new(driver: Box<dyn Driver>, cpu: Option<usize>) -> Self {
+        Self {
+            mailbox: Inbox::new_open(),
+            steal_queue: Mutex::new(StealQueue::new()),
+            offered: AtomicUsize::new(0),
+            offered_cycles: AtomicU64::new(0),
+            oldest_offered: AtomicU64::new(u64::MAX),
+            busy_long: AtomicBool::new(false),
+            timers_cancelled: std::sync::atomic::AtomicUsize::new(0),
+            counts: WorkerCounts::default(),
+            handlers: worker::new_table(),
+            driver,
+            cpu,
+        }
+    }
+
+    /// Works on the steal queue under its lock, and publishes what is in it after.
+    pub(crate) fn with_steal_queue<R>(
+        &self,
+        work: impl FnOnce(&mut StealQueue<OwnedColor>) -> R,
+    ) -> R {
+        let mut queue = lock(&self.steal_queue);
+        let result = work(&mut queue);
+        // Release pairs with the acquire of `offered`; who must not miss an offer
+        // is ordered by the counts of `Idle` besides.
+        self.offered.store(queue.len(), Release);
+        self.offered_cycles.store(queue.time_left_cycles(), Release);
+        self.oldest_offered.store(queue.oldest_ticket(), Release);
+        result
+    }
+
+    /// How many colors are offered to thieves.
+    #[inline]
+    pub(crate) fn offered(&self) -> usize {
+        self.offered.load(Acquire)
+    }
+
+    /// The oldest ticket among them; `u64::MAX` if there are none.
+    #[inline]
+    pub(crate) fn oldest_offered(&self) -> u64 {
+        self.oldest_offered.load(Acquire)
+    }
+
+    /// Whether what is here is worth waking a worker for: much, or anything behind
+    /// a long event.
+    #[inline]
+    pub(crate) fn is_worth_a_wake(&self, worth: &Worthiness) -> bool {
+        let offered = self.offered() > 0;
+        let much = || worth.worth_a_wake(self.offered_cycles.load(Acquire));
+        // Acquire: as below.
+        let held = || self.busy_long.load(Acquire);
+        (offered && (much() || held())) || (held() && self.mailbox.has_elements())
+    }
+
+    /// Whether a thief may find something here.
+    #[inline]
+    pub(crate) fn has_stealable_work(&self) -> bool {
+        // Acquire pairs with the release in the worker before a long event.
+        self.offered() > 0 || (self.busy_long.load(Acquire) && self.mailbox.has_elements())
+    }
+}
