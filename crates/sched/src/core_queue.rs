@@ -308,7 +308,7 @@ pub(crate) mod tests {
             1 => (0usize..100).prop_map(Op::TakeNewest),
             1 => Just(Op::TakeOldest),
             1 => Just(Op::LendAndTakeBack),
-        ], 0..400)) {
+        ], 0..if cfg!(miri) { 40 } else { 400 })) {
             let queue = CoreQueue::new();
             let mut model: VecDeque<(u64, u64)> = VecDeque::new();
             let mut exact = true;

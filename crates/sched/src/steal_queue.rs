@@ -314,7 +314,7 @@ mod tests {
             2 => Just(Op::TakeOldest),
             1 => any::<bool>().prop_map(Op::Steal),
             1 => any::<bool>().prop_map(Op::StealBase),
-        ], 0..100)) {
+        ], 0..if cfg!(miri) { 20 } else { 100 })) {
             let mut queue = StealQueue::new();
             let (mut next, mut inside) = (0u64, std::collections::BTreeMap::new());
             for op in ops {

@@ -4,16 +4,9 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use mely::{CallError, PostError, Runtime};
+use mely::{CallError, PostError};
 
-use crate::support::{Gate, LIMIT, OpenOnDrop, block_on, bounded, settle, silent_panic};
-
-fn runtime(workers: usize) -> Runtime {
-    Runtime::builder()
-        .workers(workers)
-        .build()
-        .expect("a runtime")
-}
+use crate::support::{Gate, LIMIT, OpenOnDrop, block_on, bounded, runtime, settle, silent_panic};
 
 #[test]
 fn a_section_may_borrow_from_its_caller() {

@@ -8,14 +8,7 @@ use std::thread;
 use mely::{NoSuchWorker, PostError, Runtime};
 
 use crate::checkers::conserved;
-use crate::support::{Gate, OpenOnDrop, bounded, holds, settle};
-
-fn runtime(workers: usize) -> Runtime {
-    Runtime::builder()
-        .workers(workers)
-        .build()
-        .expect("a runtime")
-}
+use crate::support::{Gate, OpenOnDrop, bounded, holds, runtime, settle};
 
 #[test]
 fn a_worker_that_does_not_exist_is_refused_and_named() {

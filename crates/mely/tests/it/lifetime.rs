@@ -6,20 +6,13 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::thread;
 use std::time::Duration;
 
-use mely::{Handle, Handler, Runtime};
+use mely::{Handle, Handler};
 
 use crate::checkers::conserved;
-use crate::support::{Gate, LIMIT, OpenOnDrop, bounded, eventually, holds, settle};
+use crate::support::{Gate, LIMIT, OpenOnDrop, bounded, eventually, holds, runtime, settle};
 
 static HOLDS: Handler = Handler::new("lifetime::Holds");
 static LEFT: Handler = Handler::new("lifetime::Left");
-
-fn runtime(workers: usize) -> Runtime {
-    Runtime::builder()
-        .workers(workers)
-        .build()
-        .expect("a runtime")
-}
 
 #[test]
 fn a_shutdown_runs_what_is_pending_and_what_that_posts() {

@@ -8,7 +8,7 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
-use mely::Handle;
+use mely::{Handle, Runtime};
 
 /// After how long without an end a test has failed: a bound, never a measure.
 pub(crate) const LIMIT: Duration = Duration::from_secs(30);
@@ -58,6 +58,14 @@ pub(crate) fn bounded<R: Send + 'static>(
         panic!("{what}: did not end within {LIMIT:?}");
     }
     thread.join().unwrap_or_else(|panic| resume_unwind(panic))
+}
+
+/// A runtime with so many workers, and else the defaults.
+pub(crate) fn runtime(workers: usize) -> Runtime {
+    Runtime::builder()
+        .workers(workers)
+        .build()
+        .expect("a runtime")
 }
 
 /// Waits until nothing is pending; fails with the metrics if that never comes.

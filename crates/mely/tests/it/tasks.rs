@@ -8,17 +8,10 @@ use std::task::{Context, Poll, Waker};
 use std::thread;
 use std::time::Duration;
 
-use mely::{CallError, Color, Runtime};
+use mely::{CallError, Color};
 
 use crate::checkers::{Faults, Serial};
-use crate::support::{Gate, LIMIT, OpenOnDrop, bounded, holds, settle, silent_panic};
-
-fn runtime(workers: usize) -> Runtime {
-    Runtime::builder()
-        .workers(workers)
-        .build()
-        .expect("a runtime")
-}
+use crate::support::{Gate, LIMIT, OpenOnDrop, bounded, holds, runtime, settle, silent_panic};
 
 /// Is ready at its second poll, and wakes itself at its first.
 #[derive(Default)]

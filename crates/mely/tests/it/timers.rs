@@ -7,16 +7,9 @@ use std::time::{Duration, Instant};
 use mely::{PostError, Runtime};
 
 use crate::checkers::conserved;
-use crate::support::{Gate, LIMIT, OpenOnDrop, bounded, eventually, holds, settle};
+use crate::support::{Gate, LIMIT, OpenOnDrop, bounded, eventually, holds, runtime, settle};
 
 const HOUR: Duration = Duration::from_secs(3_600);
-
-fn runtime(workers: usize) -> Runtime {
-    Runtime::builder()
-        .workers(workers)
-        .build()
-        .expect("a runtime")
-}
 
 #[test]
 fn events_come_in_the_order_of_their_times_and_never_early() {
