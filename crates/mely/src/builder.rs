@@ -4,7 +4,7 @@ use core::fmt;
 use std::io;
 use std::time::Duration;
 
-use mely_sched::{BATCH_THRESHOLD, Policy};
+use mely_sched::{Batch, Policy};
 
 use crate::cell::{Capacity, UNBOUNDED};
 use crate::config::Config;
@@ -138,7 +138,7 @@ pub struct Builder {
     cores: Option<Vec<usize>>,
     pin: bool,
     policy: Policy,
-    batch_threshold: u32,
+    batch_threshold: Option<u32>,
     color_capacity: Capacity,
     timers_max: usize,
     nodes_max: usize,
@@ -156,7 +156,7 @@ impl Default for Builder {
             cores: None,
             pin: true,
             policy: Policy::default(),
-            batch_threshold: BATCH_THRESHOLD,
+            batch_threshold: None,
             color_capacity: UNBOUNDED,
             timers_max: Self::TIMERS_MAX,
             nodes_max: Self::NODES_MAX,
@@ -205,9 +205,10 @@ impl Builder {
     }
 
     /// How many events of a color run in a row while others wait. Default: 10, as
-    /// in the paper (seed 000, section IV-A).
+    /// in the paper (seed 000, section IV-A); a policy that learns costs lets up to
+    /// 64 events run in a row if each takes no more than 128 cycles.
     pub fn batch_threshold(mut self, events: u32) -> Self {
-        self.batch_threshold = events;
+        self.batch_threshold = Some(events);
         self
     }
 
@@ -291,7 +292,7 @@ impl Builder {
             let (given, max) = (workers, WORKERS_MAX);
             return Err(BuildError::TooManyWorkers { given, max });
         }
-        if self.batch_threshold == 0 {
+        if self.batch_threshold == Some(0) {
             return Err(BuildError::ZeroBatch);
         }
         if self.worker_name.contains('\0') {
@@ -308,7 +309,10 @@ impl Builder {
         Config {
             policy: self.policy,
             heuristics,
-            batch_threshold: self.batch_threshold,
+            batch: match self.batch_threshold {
+                Some(events) => Batch::fixed(events),
+                None => Batch::of(self.policy.heuristics()),
+            },
             color_capacity: self.color_capacity,
             timers_max: self.timers_max,
             nodes_max: self.nodes_max,

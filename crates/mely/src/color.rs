@@ -8,7 +8,7 @@ use crate::cell::ColorRef;
 use crate::context::Context;
 use crate::error::{CallError, PostError};
 use crate::event::{Event, StatePtr};
-use crate::handler::Handler;
+use crate::handler::{Handler, Weight};
 use crate::remote_call;
 use crate::reply::{self, Reply};
 use crate::room::Room;
@@ -106,7 +106,7 @@ impl<T: Send + 'static> Colored<T> {
         &self,
         call: impl FnOnce(&mut T, &mut Context<'_, T>) + Send + 'static,
     ) -> Event {
-        Event::new(None, None, self.state, call)
+        Event::new(None, None, Weight::UNKNOWN, self.state, call)
     }
 
     pub(crate) fn unnamed(&self) -> Via<'_, T> {
@@ -326,11 +326,28 @@ impl<T: Send + 'static> Via<'_, T> {
                     Refusal::Closed => PostError::Closed(event),
                 });
             }
-            let pool = worker.map(worker::Worker::nodes);
-            let event = Event::new(pool, self.handler, self.target.state, event);
+            let state = self.target.state;
+            let event = match worker {
+                Some(worker) => worker.event(self.handler, state, event),
+                None => self.unweighed(event),
+            };
             shared.post(color, event, worker);
             Ok(())
         })
+    }
+
+    /// An event in a node of no worker, to be weighed by the one that gets it.
+    fn unweighed<F>(&self, event: F) -> Event
+    where
+        F: FnOnce(&mut T, &mut Context<'_, T>) + Send + 'static,
+    {
+        Event::new(
+            None,
+            self.handler,
+            Weight::UNKNOWN,
+            self.target.state,
+            event,
+        )
     }
 
     /// See [`Colored::post_after`].
@@ -357,7 +374,7 @@ impl<T: Send + 'static> Via<'_, T> {
                 return Timer::refused(shared);
             }
             let keeper = worker.map_or(usize::from(color.traits().home), worker::Worker::index);
-            let event = Event::new(None, self.handler, self.target.state, event);
+            let event = self.unweighed(event);
             let timer = Timer::pending(shared, keeper);
             let delayed = Delayed::new(at, color.clone(), event, timer.clone());
             match worker {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use mely_sched::{Heuristics, Policy};
+use mely_sched::{Batch, Heuristics, Policy};
 
 use crate::builder::{OnPanic, StallReport};
 use crate::cell::Capacity;
@@ -14,7 +14,7 @@ pub(crate) struct Config {
     pub(crate) policy: Policy,
     /// Of the policy, with stealing off where there is nobody to steal from.
     pub(crate) heuristics: Heuristics,
-    pub(crate) batch_threshold: u32,
+    pub(crate) batch: Batch,
     pub(crate) color_capacity: Capacity,
     pub(crate) timers_max: usize,
     pub(crate) nodes_max: usize,

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use crate::cell::OwnedColor;
 use crate::color::{Color, Colored};
-use crate::event::{Event, NodePool, StatePtr};
+use crate::event::{NodePool, StatePtr};
 use crate::handler::Handler;
 use crate::runtime::Handle;
 use crate::worker::Worker;
@@ -149,7 +149,7 @@ impl<T: Send + 'static> Context<'_, T> {
     {
         self.worker.post_fresh(|worker| {
             let state = StatePtr(NonNull::dangling());
-            Event::new(Some(worker.nodes()), handler, state, event)
+            worker.event(handler, state, event)
         });
     }
 
@@ -164,7 +164,7 @@ impl<T: Send + 'static> Context<'_, T> {
             counts.shed.add(1);
             return;
         }
-        let event = Event::new(Some(self.worker.nodes()), handler, self.state, event);
+        let event = self.worker.event(handler, self.state, event);
         self.worker.post_to_running(self.color, event);
     }
 }

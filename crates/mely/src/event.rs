@@ -8,7 +8,7 @@ use core::ptr::NonNull;
 use mely_sched::{Link, Linked};
 
 use crate::context::Context;
-use crate::handler::{Handler, HandlerId, HandlerInfo, HandlerKey};
+use crate::handler::{Handler, HandlerId, HandlerInfo, Kind, Weight};
 use crate::pool::Pool;
 use crate::prefetch;
 
@@ -22,8 +22,7 @@ pub(crate) struct Node {
     link: Link<Node>,
     vtable: &'static VTable,
     handler: Option<&'static Handler>,
-    id: Cell<HandlerId>,
-    time_left_cycles: Cell<u32>,
+    weight: Cell<Weight>,
     /// The state that the closure is lent, of the type that `vtable` knows; after
     /// it the closure itself.
     payload: UnsafeCell<MaybeUninit<Inline>>,
@@ -46,8 +45,8 @@ struct VTable {
     run: unsafe fn(Event, &Context<'_, ()>),
     /// Drops the closure in place.
     drop: unsafe fn(NonNull<Node>),
-    /// The type of the closure.
-    name: fn() -> &'static str,
+    /// What a closure of this type is, as an event of a handler or of none.
+    kind: fn(Option<&'static Handler>) -> Kind,
 }
 
 /// An event: a closure to be run under a color. Dropping it drops the closure.
@@ -81,7 +80,7 @@ unsafe impl Linked for Event {
 impl mely_sched::Event for Event {
     #[inline]
     fn time_left_cycles(&self) -> u32 {
-        self.node().time_left_cycles.get()
+        self.node().weight.get().time_left_cycles
     }
 }
 
@@ -102,6 +101,7 @@ unsafe impl<T: Send> Send for StatePtr<T> {}
 // SAFETY: a shared `StatePtr` gives no access to the state.
 unsafe impl<T: Send> Sync for StatePtr<T> {}
 
+#[repr(C)]
 struct Payload<T, F> {
     state: StatePtr<T>,
     call: F,
@@ -116,6 +116,7 @@ impl Event {
     pub(crate) fn new<T, F>(
         pool: Option<&NodePool>,
         handler: Option<&'static Handler>,
+        weight: Weight,
         state: StatePtr<T>,
         call: F,
     ) -> Self
@@ -141,8 +142,7 @@ impl Event {
                 link: Cell::new(None),
                 vtable,
                 handler,
-                id: Cell::new(HandlerId::UNRESOLVED),
-                time_left_cycles: Cell::new(1),
+                weight: Cell::new(weight),
                 payload: UnsafeCell::new(MaybeUninit::uninit()),
             });
             let at = (*node.as_ptr()).payload.get();
@@ -171,38 +171,41 @@ impl Event {
         unsafe { run(self, context) }
     }
 
-    /// What the handler of the event is known by, and what is known of it.
-    pub(crate) fn handler_key(&self) -> HandlerKey {
+    /// What the event was posted as.
+    pub(crate) fn kind(&self) -> Kind {
         let node = self.node();
-        match node.handler {
-            Some(handler) => HandlerKey(core::ptr::from_ref(handler) as usize),
-            None => HandlerKey(node.vtable.name as usize),
-        }
+        (node.vtable.kind)(node.handler)
     }
 
-    /// The descriptor, or one made from the type of the closure.
+    /// The descriptor of its handler, or one made from the type of the closure.
     pub(crate) fn handler_info(&self) -> HandlerInfo {
-        let node = self.node();
-        match node.handler {
-            Some(handler) => handler.into(),
-            None => HandlerInfo::closure((node.vtable.name)()),
-        }
+        self.kind().info()
     }
 
+    #[inline]
     pub(crate) fn handler_id(&self) -> HandlerId {
-        self.node().id.get()
+        self.node().weight.get().id
     }
 
     /// Records what the handler was looked up as, and what the event weighs.
-    pub(crate) fn resolve(&self, id: HandlerId, time_left_cycles: u32) {
-        self.node().id.set(id);
-        self.node().time_left_cycles.set(time_left_cycles);
+    #[inline]
+    pub(crate) fn weigh(&self, weight: Weight) {
+        self.node().weight.set(weight);
     }
 
     /// Asks for the cache line of the event before it is needed.
     #[inline]
     pub(crate) fn prefetch(&self) {
         prefetch::line(self.0.as_ptr());
+    }
+
+    /// Asks for the cache line of the state that the event works on.
+    #[inline]
+    pub(crate) fn prefetch_state(&self) {
+        // SAFETY: the first word of the payload is always a pointer: to the state,
+        // or to the box that holds the closure.
+        let first = unsafe { self.node().payload.get().cast::<*const u8>().read() };
+        prefetch::line(first);
     }
 
     #[inline]
@@ -269,12 +272,12 @@ where
     const INLINE: &'static VTable = &VTable {
         run: Self::run_inline,
         drop: Self::drop_as::<Payload<T, F>>,
-        name: core::any::type_name::<F>,
+        kind: Kind::of::<F>,
     };
     const BOXED: &'static VTable = &VTable {
         run: Self::run_boxed,
         drop: Self::drop_as::<Box<Payload<T, F>>>,
-        name: core::any::type_name::<F>,
+        kind: Kind::of::<F>,
     };
 
     unsafe fn run_inline(event: Event, context: &Context<'_, ()>) {

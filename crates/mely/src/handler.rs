@@ -75,15 +75,65 @@ impl HandlerId {
     pub(crate) const UNRESOLVED: HandlerId = HandlerId(0);
     const OTHER: HandlerId = HandlerId(1);
 
+    /// Its place in the tables of handlers.
+    #[inline]
     pub(crate) fn index(self) -> usize {
-        self.0 as usize
+        self.0 as usize % HANDLERS_MAX
     }
+}
+
+/// Which handler an event is of, and what it adds to the time left of its color.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Weight {
+    pub(crate) id: HandlerId,
+    pub(crate) time_left_cycles: u32,
+}
+
+impl Weight {
+    /// Of an event whose handler has not been looked up yet.
+    pub(crate) const UNKNOWN: Weight = Weight {
+        id: HandlerId::UNRESOLVED,
+        time_left_cycles: 1,
+    };
 }
 
 /// What a handler is known by: the address of its descriptor, or of the code of a
 /// closure that has none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct HandlerKey(pub(crate) usize);
+
+/// What the events of a kind have in common, before it is looked up.
+#[derive(Clone, Copy)]
+pub(crate) struct Kind {
+    handler: Option<&'static Handler>,
+    name: fn() -> &'static str,
+}
+
+impl Kind {
+    /// That of a closure type, posted as an event of `handler` or of none.
+    #[inline]
+    pub(crate) fn of<F>(handler: Option<&'static Handler>) -> Self {
+        let name = core::any::type_name::<F>;
+        Self { handler, name }
+    }
+
+    /// What the handler is known by.
+    #[inline]
+    pub(crate) fn key(self) -> HandlerKey {
+        match self.handler {
+            Some(handler) => HandlerKey(core::ptr::from_ref(handler) as usize),
+            None => HandlerKey(self.name as usize),
+        }
+    }
+
+    /// The descriptor, or one made from the type of the closure.
+    pub(crate) fn info(self) -> HandlerInfo {
+        match self.handler {
+            Some(handler) => handler.into(),
+            None => HandlerInfo::closure((self.name)()),
+        }
+    }
+}
 
 /// What the process knows of a handler before running it.
 #[derive(Clone, Copy, Debug)]

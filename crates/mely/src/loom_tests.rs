@@ -73,7 +73,7 @@ impl Driver for LoomDriver {
 
 fn shared(workers: usize) -> Arc<Shared> {
     let config = Builder::default().into_config(workers);
-    let remote = |_| Remote::new(Box::new(LoomDriver::new()), None);
+    let remote = |_| Arc::new(Remote::new(Box::new(LoomDriver::new()), None));
     let remotes = (0..workers).map(remote).collect();
     Arc::new(Shared::new(
         config,

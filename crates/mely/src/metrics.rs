@@ -206,11 +206,7 @@ impl Snapshot {
 fn handlers_of(shared: &Shared) -> Vec<HandlerMetrics> {
     let mut by_name = BTreeMap::new();
     for (index, name) in handler::names().into_iter().enumerate() {
-        for counts in shared
-            .remotes
-            .iter()
-            .filter_map(|r| r.handlers[index].get())
-        {
+        for counts in shared.remotes.iter().map(|r| &r.handlers[index]) {
             let (metrics, weighed, samples) = by_name.entry(name).or_insert((
                 HandlerMetrics {
                     name,

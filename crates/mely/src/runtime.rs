@@ -74,7 +74,7 @@ impl Runtime {
                     what: "an epoll instance",
                     source,
                 })?;
-                Ok(Remote::new(Box::new(driver), pin.then_some(core)))
+                Ok(Arc::new(Remote::new(Box::new(driver), pin.then_some(core))))
             })
             .collect::<Result<Box<[_]>, BuildError>>()?;
         let shared = Arc::new(Shared::new(config, Arc::new(SystemClock), remotes));

@@ -49,7 +49,7 @@ pub(crate) enum Refusal {
 pub(crate) struct Shared {
     pub(crate) config: Config,
     pub(crate) clock: Arc<dyn Clock>,
-    pub(crate) remotes: Box<[Remote]>,
+    pub(crate) remotes: Box<[Arc<Remote>]>,
     pub(crate) idle: Idle,
     pub(crate) free_nodes: Arc<Reserve<NodeMemory>>,
     /// Emptied at the end, as each cell refers to this very structure.
@@ -75,7 +75,7 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    pub(crate) fn new(config: Config, clock: Arc<dyn Clock>, remotes: Box<[Remote]>) -> Self {
+    pub(crate) fn new(config: Config, clock: Arc<dyn Clock>, remotes: Box<[Arc<Remote>]>) -> Self {
         let blocks_max = config.nodes_max.saturating_mul(remotes.len());
         Self {
             config,
@@ -341,7 +341,7 @@ impl Shared {
 
     /// Whether there is work anywhere that is worth waking a worker for.
     pub(crate) fn has_work_worth_a_wake(&self, worth: &Worthiness) -> bool {
-        let worth_it = |remote: &Remote| remote.is_worth_a_wake(worth);
+        let worth_it = |remote: &Arc<Remote>| remote.is_worth_a_wake(worth);
         self.config.heuristics.steal && self.remotes.iter().any(worth_it)
     }
 

@@ -32,7 +32,7 @@ impl Seen {
     fn on(remote: &Remote) -> Self {
         let handler = remote.counts.running.get();
         let counts = usize::try_from(handler).ok();
-        let counts = counts.and_then(|at| remote.handlers.get(at)?.get());
+        let counts = counts.and_then(|at| remote.handlers.get(at));
         Self {
             handler,
             turns: remote.counts.turns.get(),

@@ -35,20 +35,34 @@ impl<E: Event> ColorQueue<E> {
     /// Appends an event.
     #[inline]
     pub fn push(&self, event: E) {
-        self.len.set(self.len.get().saturating_add(1));
-        let time_left = self.time_left_cycles.get() + u64::from(event.time_left_cycles());
-        self.time_left_cycles.set(time_left);
+        self.count(&event);
         self.events.push_back(event);
+    }
+
+    /// Puts an event before all others.
+    #[inline]
+    pub fn push_front(&self, event: E) {
+        self.count(&event);
+        self.events.push_front(event);
+    }
+
+    #[inline]
+    fn count(&self, event: &E) {
+        // Neither sum can overflow: there is no memory for 2^32 events.
+        self.len.set(self.len.get().wrapping_add(1));
+        let time_left = self.time_left_cycles.get();
+        let more = u64::from(event.time_left_cycles());
+        self.time_left_cycles.set(time_left.wrapping_add(more));
     }
 
     /// Takes the oldest event.
     #[inline]
     pub fn pop(&self) -> Option<E> {
         let event = self.events.pop_front()?;
-        self.len.set(self.len.get().saturating_sub(1));
+        self.len.set(self.len.get().wrapping_sub(1));
         let time_left = self.time_left_cycles.get();
         let less = u64::from(event.time_left_cycles());
-        self.time_left_cycles.set(time_left.saturating_sub(less));
+        self.time_left_cycles.set(time_left.wrapping_sub(less));
         Some(event)
     }
 

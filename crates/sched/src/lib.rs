@@ -12,9 +12,11 @@
 //! | [`CoreQueue`] | colors ready on a core, its owner's alone |
 //! | [`StealQueue`] | worthy colors, in time-left intervals, open to thieves |
 //! | [`Worthiness`] | which colors are worth a steal |
+//! | [`Batch`] | how many events of a color run in a row |
 //! | [`Policy`] | which of the papers' heuristics apply |
 //! | [`Ewma`] | a cost learned from samples |
 
+mod batch;
 mod color_queue;
 mod core_queue;
 mod cost;
@@ -24,6 +26,7 @@ mod steal_queue;
 mod victims;
 mod worth;
 
+pub use batch::{BATCH_THRESHOLD, Batch, SHORT_EVENT_CYCLES};
 pub use color_queue::{ColorQueue, Event};
 pub use core_queue::{BUNDLE_COLORS, Bundle, CoreQueue, ReadyColor};
 pub use cost::{COST_UNKNOWN_CYCLES, Ewma, time_left_cycles};
@@ -34,7 +37,3 @@ pub use victims::{victims_busiest_first, victims_near_first};
 pub use worth::{
     INTERVALS, LONG_EVENT_CYCLES, STEAL_COST_UNKNOWN_CYCLES, WAKE_COST_CYCLES, Worthiness,
 };
-
-/// How many events of one color a core runs in a row before the next ready color
-/// has its turn (seed 000, section IV-A).
-pub const BATCH_THRESHOLD: u32 = 10;

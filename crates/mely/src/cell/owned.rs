@@ -113,7 +113,14 @@ impl OwnedColor {
         self.cell().queue.push(event);
     }
 
-    /// Gives the first event to a fresh color.
+    /// Whether no event is pending, in the queue or in the inbox.
+    #[inline]
+    pub(crate) fn has_none_pending(&self) -> bool {
+        let cell = self.cell();
+        cell.queue.is_empty() && !cell.inbox.has_elements()
+    }
+
+    /// Gives the first event to a color that has none in its queue.
     #[inline]
     pub(crate) fn push_first(&self, event: Event) {
         self.cell().queue.push(event);
@@ -130,20 +137,38 @@ impl OwnedColor {
                 cell.queue.pop()?
             }
         };
+        Some(event)
+    }
+
+    /// Counts one pending event less.
+    #[inline]
+    pub(crate) fn unreserve(&self) {
+        let cell = self.cell();
         if cell.traits.capacity != UNBOUNDED {
             // Relaxed: a count only.
             cell.pending.fetch_sub(1, Relaxed);
         }
-        Some(event)
+    }
+
+    /// Puts back the one event that was to be run next.
+    #[inline]
+    pub(crate) fn put_back(&self, event: Event) {
+        self.cell().queue.push_front(event);
     }
 
     /// Moves what was posted by others to the pending events, weighing each.
     #[inline]
     pub(crate) fn take_inbox(&self, weigh: impl Fn(&Event)) {
-        let cell = self.cell();
-        if !cell.inbox.has_elements() {
-            return;
+        if self.cell().inbox.has_elements() {
+            self.empty_inbox(weigh);
         }
+    }
+
+    /// The loop of [`take_inbox`](Self::take_inbox), kept out of the handlers that
+    /// post.
+    #[inline(never)]
+    fn empty_inbox(&self, weigh: impl Fn(&Event)) {
+        let cell = self.cell();
         let posted = cell.inbox.take();
         while let Some(event) = posted.pop_front() {
             weigh(&event);
@@ -171,6 +196,12 @@ impl OwnedColor {
     #[inline]
     pub(crate) fn prefetch_event(&self) {
         self.cell().queue.look_first(Event::prefetch);
+    }
+
+    /// Asks for the line of the state that its first event works on; touches both.
+    #[inline]
+    pub(crate) fn prefetch_state(&self) {
+        self.cell().queue.look_first(Event::prefetch_state);
     }
 
     /// Gives up a color without events; gives it back if there are some.
@@ -201,6 +232,7 @@ impl OwnedColor {
     /// Drops the events that are pending now, after showing each to `count`.
     pub(crate) fn discard(&self, count: impl Fn(&Event)) {
         while let Some(event) = self.pop(|_| ()) {
+            self.unreserve();
             count(&event);
             drop_safely(event);
         }

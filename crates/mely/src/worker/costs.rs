@@ -1,13 +1,15 @@
 //! What a worker knows of the handlers that it posts and runs.
 
-use core::cell::{Cell, OnceCell, RefCell};
+use core::cell::{Cell, RefCell};
 use std::collections::HashMap;
 
-use mely_sched::{COST_UNKNOWN_CYCLES, Ewma, Heuristics, LONG_EVENT_CYCLES, time_left_cycles};
+use mely_sched::{
+    COST_UNKNOWN_CYCLES, Ewma, Heuristics, LONG_EVENT_CYCLES, SHORT_EVENT_CYCLES, time_left_cycles,
+};
 
 use crate::counters::Count;
 use crate::event::Event;
-use crate::handler::{HANDLERS_MAX, HandlerId, HandlerInfo, HandlerKey, resolve};
+use crate::handler::{HANDLERS_MAX, HandlerId, HandlerInfo, HandlerKey, Kind, Weight, resolve};
 
 /// How many recently used handlers are found by one load and one compare.
 const RECENT: usize = 64;
@@ -24,60 +26,66 @@ pub(crate) struct HandlerCounts {
     pub(crate) samples: Count,
 }
 
-/// One lazily made table of counts for each handler number.
-pub(crate) type HandlerTable = Box<[std::sync::OnceLock<HandlerCounts>]>;
+/// The counts of each handler, by number.
+pub(crate) type HandlerTable = Box<[HandlerCounts; HANDLERS_MAX]>;
 
 pub(crate) fn new_table() -> HandlerTable {
-    (0..HANDLERS_MAX)
-        .map(|_| std::sync::OnceLock::new())
-        .collect()
+    Box::new(core::array::from_fn(|_| HandlerCounts::default()))
 }
 
+/// What a worker knows of a handler.
 #[derive(Debug)]
 struct Known {
-    info: HandlerInfo,
-    learned: Cell<Ewma>,
-    /// What one event adds to the time left of its color.
-    time_left_cycles: Cell<u32>,
     /// Whether the worker must do more than run the event: time it because it is
     /// new, or publish what it has because it may be long.
     attention: Cell<bool>,
+    /// Its events are so short that many of them make a turn.
+    short: Cell<bool>,
+    /// Nothing before this worker has looked the handler up.
+    info: Cell<Option<(HandlerKey, HandlerInfo)>>,
+    learned: Cell<Ewma>,
 }
 
 /// Costs by handler number, learned by the worker from what it runs itself.
 pub(crate) struct Costs {
     heuristics: Heuristics,
-    recent: [Cell<(HandlerKey, HandlerId)>; RECENT],
+    recent: [Cell<(HandlerKey, Weight)>; RECENT],
     ids: RefCell<HashMap<HandlerKey, HandlerId>>,
-    known: Box<[OnceCell<Known>]>,
+    known: Box<[Known; HANDLERS_MAX]>,
 }
 
 impl Costs {
     pub(crate) fn new(heuristics: Heuristics) -> Self {
+        let unknown = |_| Known {
+            attention: Cell::new(true),
+            short: Cell::new(false),
+            info: Cell::new(None),
+            learned: Cell::new(Ewma::new()),
+        };
         Self {
             heuristics,
-            recent: [const { Cell::new((HandlerKey(0), HandlerId::UNRESOLVED)) }; RECENT],
+            recent: [const { Cell::new((HandlerKey(0), Weight::UNKNOWN)) }; RECENT],
             ids: RefCell::new(HashMap::new()),
-            known: (0..HANDLERS_MAX).map(|_| OnceCell::new()).collect(),
+            known: Box::new(core::array::from_fn(unknown)),
         }
     }
 
-    /// Writes into the event which handler it is of and what it weighs.
+    /// Which handler the events of a kind are of and what they weigh.
     #[inline]
-    pub(crate) fn weigh(&self, event: &Event) {
-        let key = event.handler_key();
+    pub(crate) fn weight(&self, kind: Kind) -> Weight {
+        let key = kind.key();
+        let (recent, weight) = self.recent(key).get();
+        match recent == key {
+            true => weight,
+            false => self.look_up(kind),
+        }
+    }
+
+    /// Where a handler is, if it was used of late.
+    #[inline]
+    fn recent(&self, key: HandlerKey) -> &Cell<(HandlerKey, Weight)> {
         // Descriptors and code are aligned to 16 bytes or are at least that large.
-        let slot = &self.recent[(key.0 >> 4) % RECENT];
-        let (recent, id) = slot.get();
-        let id = if recent == key {
-            id
-        } else {
-            let id = self.look_up(event, key);
-            slot.set((key, id));
-            id
-        };
-        let known = self.known[id.index()].get();
-        event.resolve(id, known.map_or(1, |k| k.time_left_cycles.get()));
+        &self.recent[(key.0 >> 4) % RECENT]
     }
 
     /// Weighs an event that comes from a thread outside, which could not; what
@@ -85,58 +93,56 @@ impl Costs {
     #[inline]
     pub(crate) fn weigh_new(&self, event: &Event) {
         if event.handler_id() == HandlerId::UNRESOLVED {
-            self.weigh(event);
+            event.weigh(self.weight(event.kind()));
         }
     }
 
     #[cold]
-    fn look_up(&self, event: &Event, key: HandlerKey) -> HandlerId {
+    fn look_up(&self, kind: Kind) -> Weight {
+        let key = kind.key();
         let mut ids = self.ids.borrow_mut();
-        *ids.entry(key).or_insert_with(|| {
-            let (id, info) = resolve(key, event.handler_info());
-            let known = self.known[id.index()].get_or_init(|| Known {
-                info,
-                learned: Cell::new(Ewma::new()),
-                time_left_cycles: Cell::new(1),
-                attention: Cell::new(true),
-            });
-            self.settle(known);
+        let id = *ids.entry(key).or_insert_with(|| {
+            let (id, info) = resolve(key, kind.info());
+            self.known[id.index()].info.set(Some((key, info)));
             id
-        })
+        });
+        let weight = self.settle(id);
+        self.recent(key).set((key, weight));
+        weight
     }
 
     /// Whether an event of the handler is new or may be long.
     #[inline]
     pub(crate) fn needs_attention(&self, id: HandlerId) -> bool {
-        let known = self.known[id.index()].get();
-        known.is_none_or(|k| k.attention.get())
+        self.known[id.index()].attention.get()
+    }
+
+    /// Whether its events are so short that many of them make a turn.
+    #[inline]
+    pub(crate) fn is_short(&self, id: HandlerId) -> bool {
+        self.known[id.index()].short.get()
     }
 
     /// Whether this worker has looked the handler up.
     pub(crate) fn knows(&self, id: HandlerId) -> bool {
-        self.known[id.index()].get().is_some()
+        self.known[id.index()].info.get().is_some()
     }
 
     /// Whether the event must be timed although its turn is not a sampled one.
     pub(crate) fn is_new(&self, id: HandlerId) -> bool {
-        let known = self.known[id.index()].get();
-        known.is_none_or(|k| k.learned.get().samples() < SAMPLES_FIRST)
+        self.known[id.index()].learned.get().samples() < SAMPLES_FIRST
     }
 
     /// The mean cost of an event in cycles (`None` if unknown), and the longest of
     /// late.
     pub(crate) fn mean_and_worst_cycles(&self, id: HandlerId) -> (Option<u32>, u32) {
-        match self.known[id.index()].get() {
-            Some(known) => (self.cost_cycles(known), known.learned.get().recent_max()),
-            None => (None, 0),
-        }
+        let known = &self.known[id.index()];
+        (self.cost_cycles(known), known.learned.get().recent_max())
     }
 
     /// Learns from one timed event.
     pub(crate) fn sample(&self, id: HandlerId, cycles: u64, counts: &HandlerCounts) {
-        let Some(known) = self.known[id.index()].get() else {
-            return;
-        };
+        let known = &self.known[id.index()];
         let mut learned = known.learned.get();
         learned.sample(cycles);
         known.learned.set(learned);
@@ -144,33 +150,45 @@ impl Costs {
         counts
             .cost_cycles
             .set(u64::from(learned.mean().unwrap_or(0)));
-        self.settle(known);
+        let weight = self.settle(id);
+        if let Some((key, _)) = known.info.get() {
+            let recent = self.recent(key);
+            if recent.get().0 == key {
+                recent.set((key, weight));
+            }
+        }
     }
 
     /// The mean cost of an event in cycles: learned or annotated, `None` while
     /// neither is there.
     fn cost_cycles(&self, known: &Known) -> Option<u32> {
         let learned = known.learned.get().mean();
-        let annotated = known.info.cost_cycles;
+        let annotated = known.info.get().and_then(|(_, info)| info.cost_cycles);
         match self.heuristics.learn {
             true => learned.or(annotated),
             false => annotated.or(learned),
         }
     }
 
-    fn settle(&self, known: &Known) {
+    /// What an event of the handler weighs by what is known now.
+    fn settle(&self, id: HandlerId) -> Weight {
+        let known = &self.known[id.index()];
         let cost = self.cost_cycles(known);
-        let penalty = match self.heuristics.penalty {
-            true => known.info.penalty,
-            false => 1,
+        let penalty = match known.info.get() {
+            Some((_, info)) if self.heuristics.penalty => info.penalty,
+            _ => 1,
         };
-        let time_left = time_left_cycles(cost.unwrap_or(COST_UNKNOWN_CYCLES), penalty);
-        known.time_left_cycles.set(time_left);
         let learned = known.learned.get();
         let worst = cost.map(|mean| mean.max(learned.recent_max()));
         let long = worst.is_none_or(|cycles| cycles >= LONG_EVENT_CYCLES);
         known
             .attention
             .set(long || learned.samples() < SAMPLES_FIRST);
+        let short = cost.is_some_and(|mean| mean <= SHORT_EVENT_CYCLES);
+        known.short.set(short && !long);
+        Weight {
+            id,
+            time_left_cycles: time_left_cycles(cost.unwrap_or(COST_UNKNOWN_CYCLES), penalty),
+        }
     }
 }

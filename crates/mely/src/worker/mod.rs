@@ -18,7 +18,9 @@ use self::costs::Costs;
 pub(crate) use self::costs::{HandlerTable, new_table};
 pub(crate) use self::thread::{run_worker, with_any_current, with_current};
 use crate::cell::{CellPool, ColorRef, OwnedColor};
-use crate::event::{Event, NodePool};
+use crate::context::Context;
+use crate::event::{Event, NodePool, StatePtr};
+use crate::handler::{Handler, Kind};
 use crate::remote::Remote;
 use crate::shared::{Phase, Shared};
 use crate::sync::Arc;
@@ -62,6 +64,8 @@ pub(crate) enum Step {
 pub(crate) struct Worker {
     index: usize,
     shared: Arc<Shared>,
+    /// What others reach of this worker: `shared.remotes[index]`.
+    remote: Arc<Remote>,
     ready: CoreQueue<OwnedColor>,
     /// Ready colors that must stay on this core.
     pinned: CoreQueue<OwnedColor>,
@@ -72,10 +76,13 @@ pub(crate) struct Worker {
     worth: Worthiness,
     victims: Box<[usize]>,
     steal_cost: Cell<Ewma>,
+    /// The only pending event of the color being run, posted by itself.
+    next: Cell<Option<Event>>,
     /// The color of the event being run.
     running: Cell<Option<NonNull<OwnedColor>>>,
     next_ticket: Cell<u64>,
-    turns: Cell<u64>,
+    /// Turns until one event is timed, and how many were.
+    until_sample: Cell<(u32, u32)>,
     until_poll_cycles: Cell<i64>,
     searching: Cell<bool>,
     /// An event that may be long is being run: what becomes ready meanwhile must
@@ -90,6 +97,7 @@ impl Worker {
         let heuristics = shared.config.heuristics;
         Self {
             index,
+            remote: Arc::clone(&shared.remotes[index]),
             ready: CoreQueue::new(),
             pinned: CoreQueue::new(),
             costs: Costs::new(heuristics),
@@ -99,9 +107,10 @@ impl Worker {
             worth: Worthiness::new(heuristics),
             victims,
             steal_cost: Cell::new(Ewma::new()),
+            next: Cell::new(None),
             running: Cell::new(None),
             next_ticket: Cell::new(0),
-            turns: Cell::new(0),
+            until_sample: Cell::new((1, 0)),
             until_poll_cycles: Cell::new(POLL_INTERVAL_CYCLES),
             searching: Cell::new(false),
             holding: Cell::new(false),
@@ -118,8 +127,9 @@ impl Worker {
         &self.shared
     }
 
+    #[inline]
     pub(crate) fn remote(&self) -> &Remote {
-        &self.shared.remotes[self.index]
+        &self.remote
     }
 
     /// Free event nodes.
@@ -167,11 +177,10 @@ impl Worker {
     /// Posts from the thread of this worker.
     #[inline]
     pub(crate) fn post(&self, color: &ColorRef, event: Event) {
-        self.costs.weigh(&event);
         if let Some(running) = self.running_color()
             && running.is_of(color)
         {
-            running.push(event, |e| self.costs.weigh_new(e));
+            self.post_to_running(running, event);
             return;
         }
         if let Some(owned) = color.deliver(event) {
@@ -179,11 +188,38 @@ impl Worker {
         }
     }
 
-    /// Posts to the color that is being run.
+    /// Posts to the color that is being run: an event that would be the only one
+    /// waits in `next`, out of the queues.
     #[inline]
     pub(crate) fn post_to_running(&self, running: &OwnedColor, event: Event) {
-        self.costs.weigh(&event);
+        match self.next.take() {
+            None if running.has_none_pending() => self.next.set(Some(event)),
+            earlier => self.post_behind(running, earlier, event),
+        }
+    }
+
+    /// Posts to the color that is being run, which has other events.
+    fn post_behind(&self, running: &OwnedColor, earlier: Option<Event>, event: Event) {
+        if let Some(earlier) = earlier {
+            running.push_first(earlier);
+        }
         running.push(event, |e| self.costs.weigh_new(e));
+    }
+
+    /// Makes an event, weighed by what this worker knows, in a node of its own.
+    #[inline]
+    pub(crate) fn event<T, F>(
+        &self,
+        handler: Option<&'static Handler>,
+        state: StatePtr<T>,
+        call: F,
+    ) -> Event
+    where
+        T: Send + 'static,
+        F: FnOnce(&mut T, &mut Context<'_, T>) + Send + 'static,
+    {
+        let weight = self.costs.weight(Kind::of::<F>(handler));
+        Event::new(Some(&self.nodes), handler, weight, state, call)
     }
 
     /// Posts an event of a fresh color to this core: nobody else can have posted
@@ -199,7 +235,6 @@ impl Worker {
             return;
         }
         let event = event(self);
-        self.costs.weigh(&event);
         color.push_first(event);
         self.make_ready(color);
     }
@@ -258,7 +293,16 @@ impl Worker {
     }
 
     /// Takes the color that is ready longest.
+    #[inline]
     fn next_color(&self) -> Option<OwnedColor> {
+        if self.pinned.is_empty() && self.remote().offered() == 0 {
+            return self.ready.pop();
+        }
+        self.next_color_of_three()
+    }
+
+    /// The same, while there are also pinned or offered colors.
+    fn next_color_of_three(&self) -> Option<OwnedColor> {
         let remote = self.remote();
         let oldest = self.ready.oldest_ticket().min(remote.oldest_offered());
         if !self.pinned.is_empty() && self.pinned.oldest_ticket() < oldest {
@@ -326,6 +370,7 @@ impl Worker {
             if let Some((color, event)) = delayed.fire() {
                 counts.timers_fired.add(1);
                 color.reserve_always();
+                self.costs.weigh_new(&event);
                 self.post(&color, event);
             }
         }

@@ -5,8 +5,9 @@ use core::cell::Cell;
 use core::ptr::NonNull;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use mely_sched::ReadyColor;
+use mely_sched::{Batch, ReadyColor};
 
+use super::costs::Costs;
 use super::{POLL_INTERVAL_CYCLES, TURN_CYCLES, Worker};
 use crate::builder::OnPanic;
 use crate::cell::OwnedColor;
@@ -14,13 +15,15 @@ use crate::context::Context;
 use crate::event::Event;
 use crate::handler::HandlerId;
 use crate::panics::drop_safely;
+use crate::remote::Remote;
 use crate::shared::Phase;
 
-/// Every how many turns all events of the turn are timed.
+/// Every how many turns one event of the turn is timed.
 ///
-/// Two reads of the counter cost 16–20 ns; at one turn in 16 that is about 1 ns a
-/// turn, while a cost that changes is followed within some hundred turns.
-const SAMPLE_TURNS: u64 = 16;
+/// Two reads of the counter and what is computed from them cost some 40 ns; at one
+/// turn in 32 that is about 1 ns a turn, while a cost that changes is followed within
+/// some hundred turns.
+const SAMPLE_TURNS: u32 = 32;
 
 /// How many turns ahead the line of a color is fetched into the cache.
 ///
@@ -31,6 +34,9 @@ const PREFETCH_COLORS: usize = 8;
 /// How many turns ahead the line of its first event follows, for which the color's
 /// own must have come.
 const PREFETCH_EVENTS: usize = 4;
+
+/// How many turns ahead the line of the state follows, to which the event points.
+const PREFETCH_STATES: usize = 1;
 
 /// Lends the color that a turn keeps on its stack.
 ///
@@ -57,11 +63,84 @@ impl Drop for Running<'_> {
     }
 }
 
+/// What is left of a turn; a panic in the middle does not begin it anew.
+struct Turn {
+    /// Events that were run, or are being run.
+    ran: Cell<u32>,
+    /// How many may be.
+    limit: Cell<u32>,
+    /// The one that is timed, counted from 0.
+    timed: u32,
+}
+
+impl Turn {
+    /// A turn of a color that has `pending` events now.
+    fn new(batch: Batch, pending: u32, sample: Option<u32>) -> Self {
+        // Each sample takes another event, so that handlers that take turns within
+        // a color are all timed.
+        let timed = sample.map(|number| number % pending.clamp(1, batch.events));
+        Self {
+            ran: Cell::new(0),
+            limit: Cell::new(batch.short_events),
+            timed: timed.unwrap_or(u32::MAX),
+        }
+    }
+}
+
+/// The handler whose events are being run in a row, and what is to be known of it.
+struct InARow<'a> {
+    remote: &'a Remote,
+    turn: &'a Turn,
+    id: HandlerId,
+    /// How many events had been run when they were last counted.
+    counted: u32,
+    /// They are new, or may be long.
+    with_care: bool,
+}
+
+impl<'a> InARow<'a> {
+    fn new(remote: &'a Remote, turn: &'a Turn) -> Self {
+        Self {
+            remote,
+            turn,
+            id: HandlerId::UNRESOLVED,
+            counted: turn.ran.get(),
+            with_care: true,
+        }
+    }
+
+    /// Turns to another handler.
+    fn turn_to(&mut self, id: HandlerId, costs: &Costs, batch: Batch) {
+        self.count();
+        self.id = id;
+        self.with_care = costs.needs_attention(id);
+        if !costs.is_short(id) {
+            let limit = self.turn.limit.get().min(batch.events);
+            self.turn.limit.set(limit);
+        }
+        self.remote.counts.running.set(id.index() as u64);
+    }
+
+    /// Writes down how many events were run, for whoever looks on.
+    fn count(&mut self) {
+        let ran = self.turn.ran.get();
+        let events = ran - self.counted;
+        self.counted = ran;
+        self.remote.handlers[self.id.index()]
+            .events
+            .add(u64::from(events));
+    }
+}
+
+impl Drop for InARow<'_> {
+    fn drop(&mut self) {
+        self.count();
+    }
+}
+
 impl Worker {
     /// Runs up to a batch of events of a color, and queues it again if more wait.
     pub(super) fn run_turn(&self, color: OwnedColor) {
-        let turn = self.turns.get().wrapping_add(1);
-        self.turns.set(turn);
         let remote = self.remote();
         remote.counts.turns.add(1);
         let estimate = i64::try_from(color.time_left_cycles()).unwrap_or(POLL_INTERVAL_CYCLES);
@@ -71,13 +150,15 @@ impl Worker {
         self.ready.look_ahead(PREFETCH_COLORS, OwnedColor::prefetch);
         self.ready
             .look_ahead(PREFETCH_EVENTS, OwnedColor::prefetch_event);
-        let left = Cell::new(self.shared.config.batch_threshold);
+        self.ready
+            .look_ahead(PREFETCH_STATES, OwnedColor::prefetch_state);
+        let batch = self.shared.config.batch;
+        let turn = Turn::new(batch, color.len(), self.next_sample());
         if color.is_poisoned() {
             color.discard(|_| remote.counts.events.shed.add(1));
         } else {
             let _running = Running::mark(&self.running, &color);
-            let timed = turn.is_multiple_of(SAMPLE_TURNS);
-            let batch = || catch_unwind(AssertUnwindSafe(|| self.run_batch(&color, &left, timed)));
+            let batch = || catch_unwind(AssertUnwindSafe(|| self.run_batch(&color, &turn)));
             while let Err(panic) = batch() {
                 self.after_panic(&color, panic);
                 if color.is_poisoned() {
@@ -85,31 +166,53 @@ impl Worker {
                 }
             }
             remote.counts.running.set(0);
+            if let Some(next) = self.next.take() {
+                color.put_back(next);
+            }
         }
-        let ran = self.shared.config.batch_threshold - left.get();
-        remote.counts.events.run.add(u64::from(ran));
+        remote.counts.events.run.add(u64::from(turn.ran.get()));
         if let Err(color) = color.release() {
             color.take_inbox(|e| self.costs.weigh_new(e));
             self.make_ready(color);
         }
     }
 
-    fn run_batch(&self, color: &OwnedColor, left: &Cell<u32>, timed: bool) {
-        let remote = self.remote();
+    /// Whether an event of the turn that begins shall be timed: the number of the
+    /// sample.
+    #[inline]
+    fn next_sample(&self) -> Option<u32> {
+        let (turns, sample) = self.until_sample.get();
+        if turns > 1 {
+            self.until_sample.set((turns - 1, sample));
+            return None;
+        }
+        self.until_sample
+            .set((SAMPLE_TURNS, sample.wrapping_add(1)));
+        Some(sample)
+    }
+
+    fn run_batch(&self, color: &OwnedColor, turn: &Turn) {
         let context = Context::new(self, color);
-        while left.get() > 0 && self.shared.phase() < Phase::Stopped {
-            let Some(event) = color.pop(|e| self.costs.weigh_new(e)) else {
+        let mut row = InARow::new(self.remote(), turn);
+        loop {
+            let ran = turn.ran.get();
+            if ran >= turn.limit.get() || self.shared.phase() == Phase::Stopped {
                 return;
-            };
-            left.set(left.get() - 1);
+            }
+            let next = self.next.take();
+            let next = next.or_else(|| color.pop(|e| self.costs.weigh_new(e)));
+            let Some(event) = next else { return };
+            color.unreserve();
             let id = event.handler_id();
-            remote.handlers[id.index()]
-                .get_or_init(Default::default)
-                .events
-                .add(1);
-            remote.counts.running.set(id.index() as u64);
-            if timed || self.costs.needs_attention(id) {
+            if id != row.id {
+                row.turn_to(id, &self.costs, self.shared.config.batch);
+            }
+            turn.ran.set(ran + 1);
+            let timed = ran == turn.timed;
+            if timed || row.with_care {
+                row.count();
                 self.run_with_care(event, id, &context, timed);
+                row.with_care = self.costs.needs_attention(id);
             } else {
                 // SAFETY: this worker owns the color, whose context this is, and
                 // runs one event at a time.
@@ -119,10 +222,11 @@ impl Worker {
     }
 
     /// Runs an event that is timed, new, or long.
+    #[cold]
     fn run_with_care(&self, event: Event, id: HandlerId, context: &Context<'_, ()>, timed: bool) {
         if !self.costs.knows(id) {
             // Another worker looked it up; from now on this one learns its cost too.
-            self.costs.weigh(&event);
+            self.costs.weight(event.kind());
         }
         let (mean, worst) = self.costs.mean_and_worst_cycles(id);
         let idle = self.shared.idle.hint().any();
@@ -136,9 +240,8 @@ impl Worker {
         unsafe { event.run(context) };
         if timed {
             let cycles = self.shared.clock.cycles().saturating_sub(start);
-            if let Some(counts) = self.remote().handlers[id.index()].get() {
-                self.costs.sample(id, cycles, counts);
-            }
+            let counts = &self.remote().handlers[id.index()];
+            self.costs.sample(id, cycles, counts);
         }
         if publish {
             self.end_long_event();
@@ -151,7 +254,7 @@ impl Worker {
         let remote = self.remote();
         remote.counts.panics.add(1);
         let running = usize::try_from(remote.counts.running.get()).unwrap_or(0);
-        if let Some(counts) = remote.handlers[running].get() {
+        if let Some(counts) = remote.handlers.get(running) {
             counts.panics.add(1);
         }
         match self.shared.config.on_panic {
