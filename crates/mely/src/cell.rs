@@ -22,7 +22,7 @@ use crate::inbox::{Inbox, Pushed};
 use crate::panics::drop_safely;
 use crate::pool::Pool;
 use crate::shared::Shared;
-use crate::sync::{Arc, AtomicUsize, Mutex, lock};
+use crate::sync::{Arc, AtomicUsize, Mutex, lock, unpoison};
 use crate::worker;
 
 /// What distinguishes a color from others, fixed when it is made.
@@ -61,7 +61,6 @@ pub(crate) struct ColorCell {
     refs: AtomicUsize,
     // Owner's alone, down to `home`; `link` belongs to the list that holds it.
     link: Link<ColorCell>,
-    ticket: Cell<u64>,
     queue: ColorQueue<Event>,
     home: Cell<WorkerIndex>,
     poisoned: Cell<bool>,
@@ -219,7 +218,6 @@ impl ColorCell {
             inbox: Inbox::new_closed(),
             refs: AtomicUsize::new(0),
             link: Cell::new(None),
-            ticket: Cell::new(0),
             queue: ColorQueue::new(),
             home: Cell::new(0),
             poisoned: Cell::new(false),
@@ -253,9 +251,11 @@ impl ColorCell {
     /// The caller has the last reference, and gives it up; the color has no events.
     unsafe fn end(cell: NonNull<Self>) {
         // SAFETY: the caller has the last reference; the cell was boxed.
-        let cell = unsafe { Box::from_raw(cell.as_ptr()) };
-        let states = lock(&cell.states).take();
-        drop_safely(states);
+        let mut cell = unsafe { Box::from_raw(cell.as_ptr()) };
+        let states = unpoison(cell.states.get_mut()).take();
+        if states.is_some() {
+            drop_safely(states);
+        }
         let shared = Arc::as_ptr(&cell.shared);
         worker::with_any_current(|worker| {
             if let Some(worker) = worker.filter(|w| Arc::as_ptr(w.shared()) == shared) {
@@ -267,4 +267,4 @@ impl ColorCell {
 
 /// Unused cells of a worker: they keep their reference to the runtime, so that a
 /// fresh color costs no locked instruction.
-pub(crate) type CellPool = Pool<Box<ColorCell>>;
+pub(crate) type CellPool = Pool<ColorCell>;

@@ -38,7 +38,7 @@ const _: () = assert!(size_of::<Node>() == 64);
 pub(crate) type NodeMemory = Box<MaybeUninit<Node>>;
 
 /// The free nodes of a worker.
-pub(crate) type NodePool = Pool<NodeMemory>;
+pub(crate) type NodePool = Pool<MaybeUninit<Node>>;
 
 struct VTable {
     /// Takes the closure out of the node, hands the node back, and calls.

@@ -47,6 +47,7 @@ mod cycles;
 mod error;
 mod event;
 mod handler;
+mod held;
 mod idle;
 mod inbox;
 #[cfg(all(test, loom))]
@@ -58,6 +59,7 @@ mod pool;
 mod prefetch;
 mod prometheus;
 mod reactor;
+mod ready;
 mod remote;
 mod remote_call;
 mod reply;

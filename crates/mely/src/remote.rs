@@ -2,20 +2,52 @@
 
 use std::sync::atomic::Ordering::{Acquire, Release};
 
-use mely_sched::{StealQueue, Worthiness};
+use mely_sched::{BUNDLE_COLORS, Bundle, StealQueue, Ticketed, Worthiness};
 
 use crate::cell::OwnedColor;
 use crate::counters::WorkerCounts;
+use crate::held::{self, Giver, Held, Taker};
 use crate::inbox::Inbox;
-use crate::sync::{AtomicBool, AtomicU64, AtomicUsize, Mutex, lock};
+use crate::ready::Ready;
+use crate::sync::{Arc, AtomicBool, AtomicU64, AtomicUsize, Mutex, lock};
 use crate::worker::{self, Driver, HandlerTable};
+
+/// What a worker offers to thieves.
+pub(crate) struct Offers {
+    pub(crate) queue: StealQueue<Ready>,
+    /// What became ready while a long event holds the worker.
+    pub(crate) held: Taker<Ticketed<Ready>>,
+}
+
+impl Offers {
+    /// For a thief: takes about half of what a long event holds back.
+    pub(crate) fn steal_held(&mut self) -> Option<Bundle<Ready>> {
+        let half = self.held.len().div_ceil(2).min(BUNDLE_COLORS);
+        let mut bundle = Bundle::new();
+        while bundle.len() < half
+            && let Some(color) = self.held.take()
+        {
+            bundle.push(color);
+        }
+        (!bundle.is_empty()).then_some(bundle)
+    }
+
+    /// Moves what a long event holds back to the bundles.
+    pub(crate) fn bundle_held(&mut self) {
+        while let Some(color) = self.held.take() {
+            self.queue.push_short(color);
+        }
+    }
+}
 
 /// The part of a worker that other threads reach.
 #[repr(align(128))]
 pub(crate) struct Remote {
     /// Colors that became ready elsewhere; closed while the worker sleeps.
     pub(crate) mailbox: Inbox<OwnedColor>,
-    steal_queue: Mutex<StealQueue<OwnedColor>>,
+    offers: Mutex<Offers>,
+    held: Arc<Held<Ticketed<Ready>>>,
+    giver: Mutex<Option<Giver<Ticketed<Ready>>>>,
     /// Colors in the steal queue, so that others need not lock to see there are none.
     offered: AtomicUsize,
     /// Their summed time left.
@@ -35,9 +67,15 @@ pub(crate) struct Remote {
 
 impl Remote {
     pub(crate) fn new(driver: Box<dyn Driver>, cpu: Option<usize>) -> Self {
+        let (held, giver, taker) = held::ring();
         Self {
             mailbox: Inbox::new_open(),
-            steal_queue: Mutex::new(StealQueue::new()),
+            offers: Mutex::new(Offers {
+                queue: StealQueue::new(),
+                held: taker,
+            }),
+            held,
+            giver: Mutex::new(Some(giver)),
             offered: AtomicUsize::new(0),
             offered_cycles: AtomicU64::new(0),
             oldest_offered: AtomicU64::new(u64::MAX),
@@ -50,13 +88,21 @@ impl Remote {
         }
     }
 
-    /// Works on the steal queue under its lock, and publishes what is in it after.
-    pub(crate) fn with_steal_queue<R>(
-        &self,
-        work: impl FnOnce(&mut StealQueue<OwnedColor>) -> R,
-    ) -> R {
-        let mut queue = lock(&self.steal_queue);
-        let result = work(&mut queue);
+    /// The end of the ring of held colors that the worker fills; there is one.
+    pub(crate) fn take_giver(&self) -> Option<Giver<Ticketed<Ready>>> {
+        lock(&self.giver).take()
+    }
+
+    /// See [`Held::touch`].
+    pub(crate) fn touch_held(&self) {
+        self.held.touch();
+    }
+
+    /// Works on the offers under their lock, and publishes how many there are after.
+    pub(crate) fn with_offers<R>(&self, work: impl FnOnce(&mut Offers) -> R) -> R {
+        let mut offers = lock(&self.offers);
+        let result = work(&mut offers);
+        let queue = &offers.queue;
         // Release pairs with the acquire of `offered`; who must not miss an offer
         // is ordered by the counts of `Idle` besides.
         self.offered.store(queue.len(), Release);
@@ -81,7 +127,7 @@ impl Remote {
     /// a long event.
     #[inline]
     pub(crate) fn is_worth_a_wake(&self, worth: &Worthiness) -> bool {
-        let offered = self.offered() > 0;
+        let offered = self.offered() > 0 || self.held.len() > 0;
         let much = || worth.worth_a_wake(self.offered_cycles.load(Acquire));
         // Acquire: as below.
         let held = || self.busy_long.load(Acquire);
@@ -92,6 +138,8 @@ impl Remote {
     #[inline]
     pub(crate) fn has_stealable_work(&self) -> bool {
         // Acquire pairs with the release in the worker before a long event.
-        self.offered() > 0 || (self.busy_long.load(Acquire) && self.mailbox.has_elements())
+        self.offered() > 0
+            || self.held.len() > 0
+            || (self.busy_long.load(Acquire) && self.mailbox.has_elements())
     }
 }

@@ -1,5 +1,6 @@
 //! What all workers of a runtime, and all who post to it, share.
 
+use core::mem::MaybeUninit;
 use core::ptr::NonNull;
 use std::collections::HashMap;
 use std::sync::OnceLock;
@@ -12,7 +13,7 @@ use crate::clock::Clock;
 use crate::color::{Color, Colored};
 use crate::config::Config;
 use crate::counters::EventCounts;
-use crate::event::{Event, NodeMemory, StatePtr};
+use crate::event::{Event, Node, StatePtr};
 use crate::handler::Handler;
 use crate::idle::{Idle, WORKERS_MAX};
 use crate::inbox::Pushed;
@@ -51,9 +52,9 @@ pub(crate) struct Shared {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) remotes: Box<[Arc<Remote>]>,
     pub(crate) idle: Idle,
-    pub(crate) free_nodes: Arc<Reserve<NodeMemory>>,
+    pub(crate) free_nodes: Arc<Reserve<MaybeUninit<Node>>>,
     /// Emptied at the end, as each cell refers to this very structure.
-    pub(crate) free_cells: Arc<Reserve<Box<ColorCell>>>,
+    pub(crate) free_cells: Arc<Reserve<ColorCell>>,
     /// What threads outside the runtime made happen to events.
     pub(crate) outside: EventCounts,
     phase: AtomicUsize,

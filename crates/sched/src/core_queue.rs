@@ -3,10 +3,8 @@
 use core::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 
-use crate::list::Linked;
-
 /// A color that has events to run, as the queues of a core see it.
-pub trait ReadyColor: Linked {
+pub trait ReadyColor {
     /// Pending events.
     fn len(&self) -> u32;
 
@@ -18,12 +16,18 @@ pub trait ReadyColor: Linked {
 
     /// Summed time left of the pending events, in cycles.
     fn time_left_cycles(&self) -> u64;
+}
 
-    /// The place in the order in which the colors of a core became ready.
-    fn ticket(&self) -> u64;
-
-    /// Sets the place.
-    fn set_ticket(&self, ticket: u64);
+/// A color with its place in the order in which the colors of a core became ready.
+///
+/// The queues keep the place beside the color, so that comparing places touches no
+/// color.
+#[derive(Debug)]
+pub struct Ticketed<C> {
+    /// The place.
+    pub ticket: u64,
+    /// The color.
+    pub color: C,
 }
 
 /// How many colors travel together at the most.
@@ -36,7 +40,7 @@ pub const BUNDLE_COLORS: usize = 64;
 /// Colors that travel together: too short to be stolen one by one.
 #[derive(Debug)]
 pub struct Bundle<C: ReadyColor> {
-    colors: VecDeque<C>,
+    colors: VecDeque<Ticketed<C>>,
     time_left_cycles: u64,
 }
 
@@ -50,14 +54,14 @@ impl<C: ReadyColor> Bundle<C> {
     }
 
     /// Adds a color behind the others.
-    pub fn push(&mut self, color: C) {
-        self.time_left_cycles += color.time_left_cycles();
+    pub fn push(&mut self, color: Ticketed<C>) {
+        self.time_left_cycles += color.color.time_left_cycles();
         self.colors.push_back(color);
     }
 
     /// Takes the color that is ready longest.
     pub fn pop(&mut self) -> Option<C> {
-        self.colors.pop_front()
+        self.colors.pop_front().map(|first| first.color)
     }
 
     /// How many colors there are.
@@ -78,8 +82,13 @@ impl<C: ReadyColor> Bundle<C> {
 
     /// The ticket of the color that is ready longest; `u64::MAX` without colors.
     pub fn oldest_ticket(&self) -> u64 {
-        self.colors.front().map_or(u64::MAX, C::ticket)
+        oldest(&self.colors)
     }
+}
+
+/// The ticket of the first; `u64::MAX` if there is none.
+pub(crate) fn oldest<C>(colors: &VecDeque<Ticketed<C>>) -> u64 {
+    colors.front().map_or(u64::MAX, |first| first.ticket)
 }
 
 impl<C: ReadyColor> Default for Bundle<C> {
@@ -98,8 +107,7 @@ impl<C: ReadyColor> Default for Bundle<C> {
 /// next can be fetched into the cache before they are needed.
 #[derive(Debug)]
 pub struct CoreQueue<C: ReadyColor> {
-    /// Each color with its ticket, so that comparing tickets touches no color.
-    colors: RefCell<VecDeque<(u64, C)>>,
+    colors: RefCell<VecDeque<Ticketed<C>>>,
     time_left_cycles: Cell<u64>,
 }
 
@@ -114,17 +122,17 @@ impl<C: ReadyColor> CoreQueue<C> {
 
     /// Appends a color; its ticket must be newer than all in the queue.
     #[inline]
-    pub fn push(&self, color: C) {
-        let time_left = self.time_left_cycles.get() + color.time_left_cycles();
+    pub fn push(&self, color: Ticketed<C>) {
+        let time_left = self.time_left_cycles.get() + color.color.time_left_cycles();
         self.time_left_cycles.set(time_left);
-        self.colors.borrow_mut().push_back((color.ticket(), color));
+        self.colors.borrow_mut().push_back(color);
     }
 
     /// Takes the color that is ready longest.
     #[inline]
     pub fn pop(&self) -> Option<C> {
         let mut colors = self.colors.borrow_mut();
-        let (_, color) = colors.pop_front()?;
+        let color = colors.pop_front()?.color;
         let time_left = match colors.is_empty() {
             true => 0,
             false => self.time_left_cycles.get(),
@@ -138,8 +146,8 @@ impl<C: ReadyColor> CoreQueue<C> {
     /// the cache.
     #[inline]
     pub fn look_ahead(&self, ahead: usize, look: impl FnOnce(&C)) {
-        if let Some((_, color)) = self.colors.borrow().get(ahead) {
-            look(color);
+        if let Some(color) = self.colors.borrow().get(ahead) {
+            look(&color.color);
         }
     }
 
@@ -148,8 +156,11 @@ impl<C: ReadyColor> CoreQueue<C> {
         let time_left = self.time_left_cycles.get() + bundle.time_left_cycles;
         self.time_left_cycles.set(time_left);
         let mut colors = self.colors.borrow_mut();
+        if colors.is_empty() {
+            core::mem::swap(&mut *colors, &mut bundle.colors);
+        }
         while let Some(color) = bundle.colors.pop_back() {
-            colors.push_front((color.ticket(), color));
+            colors.push_front(color);
         }
     }
 
@@ -162,11 +173,10 @@ impl<C: ReadyColor> CoreQueue<C> {
         if count == 0 {
             return None;
         }
-        let taken = self.take_time_left(count, before)?;
-        let newest = colors.split_off(before - count);
+        let time_left_cycles = self.take_time_left(count, before)?;
         Some(Bundle {
-            colors: newest.into_iter().map(|(_, color)| color).collect(),
-            time_left_cycles: taken,
+            colors: colors.split_off(before - count),
+            time_left_cycles,
         })
     }
 
@@ -176,10 +186,10 @@ impl<C: ReadyColor> CoreQueue<C> {
         let mut colors = self.colors.borrow_mut();
         let before = colors.len();
         let count = before.min(BUNDLE_COLORS);
-        let taken = self.take_time_left(count, before)?;
+        let time_left_cycles = self.take_time_left(count, before)?;
         Some(Bundle {
-            colors: colors.drain(..count).map(|(_, color)| color).collect(),
-            time_left_cycles: taken,
+            colors: colors.drain(..count).collect(),
+            time_left_cycles,
         })
     }
 
@@ -213,8 +223,7 @@ impl<C: ReadyColor> CoreQueue<C> {
     /// The ticket of the color that is ready longest; `u64::MAX` without colors.
     #[inline]
     pub fn oldest_ticket(&self) -> u64 {
-        let colors = self.colors.borrow();
-        colors.front().map_or(u64::MAX, |&(ticket, _)| ticket)
+        oldest(&self.colors.borrow())
     }
 }
 
@@ -227,65 +236,33 @@ impl<C: ReadyColor> Default for CoreQueue<C> {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use crate::list::Link;
-    use core::ptr::NonNull;
     use proptest::prelude::*;
 
     /// A color that is nothing but numbers.
-    #[derive(Debug)]
-    pub(crate) struct Numbers {
+    #[derive(Debug, PartialEq, Eq)]
+    pub(crate) struct Color {
+        /// To tell it from others: its ticket.
+        pub(crate) name: u64,
         pub(crate) len: u32,
         pub(crate) time_left_cycles: u64,
-        ticket: Cell<u64>,
-        link: Link<Numbers>,
     }
 
-    pub(crate) type Color = Box<Numbers>;
-
-    pub(crate) fn color(ticket: u64, len: u32, time_left_cycles: u64) -> Color {
-        Box::new(Numbers {
+    pub(crate) fn color(ticket: u64, len: u32, time_left_cycles: u64) -> Ticketed<Color> {
+        let color = Color {
+            name: ticket,
             len,
             time_left_cycles,
-            ticket: Cell::new(ticket),
-            link: Cell::new(None),
-        })
+        };
+        Ticketed { ticket, color }
     }
 
-    #[allow(unsafe_code)]
-    // SAFETY: a box leaked and taken back; the link is a plain field of it.
-    unsafe impl Linked for Box<Numbers> {
-        type Target = Numbers;
-
-        fn into_raw(self) -> NonNull<Numbers> {
-            NonNull::from(Box::leak(self))
-        }
-
-        unsafe fn from_raw(raw: NonNull<Numbers>) -> Self {
-            // SAFETY: `raw` was leaked by `into_raw`.
-            unsafe { Box::from_raw(raw.as_ptr()) }
-        }
-
-        unsafe fn link<'a>(raw: NonNull<Numbers>) -> &'a Link<Numbers> {
-            // SAFETY: the caller vouches that `raw` is live; only the link is reached.
-            unsafe { &(*raw.as_ptr()).link }
-        }
-    }
-
-    impl ReadyColor for Box<Numbers> {
+    impl ReadyColor for Color {
         fn len(&self) -> u32 {
             self.len
         }
 
         fn time_left_cycles(&self) -> u64 {
             self.time_left_cycles
-        }
-
-        fn ticket(&self) -> u64 {
-            self.ticket.get()
-        }
-
-        fn set_ticket(&self, ticket: u64) {
-            self.ticket.set(ticket);
         }
     }
 
@@ -319,7 +296,7 @@ pub(crate) mod tests {
                         model.push_back((ticket, cycles));
                     }
                     Op::Pop => {
-                        let popped = queue.pop().map(|c| (c.ticket(), c.time_left_cycles));
+                        let popped = queue.pop().map(|c| (c.name, c.time_left_cycles));
                         prop_assert_eq!(popped, model.pop_front());
                     }
                     Op::TakeNewest(count) => {

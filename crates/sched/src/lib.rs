@@ -28,7 +28,7 @@ mod worth;
 
 pub use batch::{BATCH_THRESHOLD, Batch, SHORT_EVENT_CYCLES};
 pub use color_queue::{ColorQueue, Event};
-pub use core_queue::{BUNDLE_COLORS, Bundle, CoreQueue, ReadyColor};
+pub use core_queue::{BUNDLE_COLORS, Bundle, CoreQueue, ReadyColor, Ticketed};
 pub use cost::{COST_UNKNOWN_CYCLES, Ewma, time_left_cycles};
 pub use list::{Link, Linked, List};
 pub use policy::{Heuristics, Policy, UnknownPolicy};

@@ -2,8 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::core_queue::{BUNDLE_COLORS, Bundle, ReadyColor};
-use crate::list::List;
+use crate::core_queue::{BUNDLE_COLORS, Bundle, ReadyColor, Ticketed, oldest};
 use crate::worth::INTERVALS;
 
 /// How much of what a victim offers a thief takes at the most, as 1/N of its time
@@ -23,7 +22,7 @@ const BATCH_COLORS: usize = 16;
 /// in which they became ready; thieves take the longest.
 #[derive(Debug)]
 pub struct StealQueue<C: ReadyColor> {
-    intervals: [List<C>; INTERVALS],
+    intervals: [VecDeque<Ticketed<C>>; INTERVALS],
     bundles: VecDeque<Bundle<C>>,
     colors: usize,
     events: usize,
@@ -34,7 +33,7 @@ impl<C: ReadyColor> StealQueue<C> {
     /// A queue without colors.
     pub fn new() -> Self {
         Self {
-            intervals: [const { List::new() }; INTERVALS],
+            intervals: [const { VecDeque::new() }; INTERVALS],
             bundles: VecDeque::new(),
             colors: 0,
             events: 0,
@@ -50,17 +49,17 @@ impl<C: ReadyColor> StealQueue<C> {
     /// # Panics
     ///
     /// If there is no such interval.
-    pub fn push(&mut self, color: C, interval: usize) {
-        self.count_in(&color);
+    pub fn push(&mut self, color: Ticketed<C>, interval: usize) {
+        self.count_in(&color.color);
         self.intervals[interval].push_back(color);
     }
 
     /// Offers a short color, in a bundle with those offered before it; its ticket must
     /// be newer than all in the queue.
-    pub fn push_short(&mut self, color: C) {
+    pub fn push_short(&mut self, color: Ticketed<C>) {
         self.colors += 1;
         self.events += 1;
-        self.time_left_cycles += color.time_left_cycles();
+        self.time_left_cycles += color.color.time_left_cycles();
         match self.bundles.back_mut() {
             Some(last) if last.len() < BUNDLE_COLORS => last.push(color),
             _ => {
@@ -93,10 +92,7 @@ impl<C: ReadyColor> StealQueue<C> {
 
     /// The ticket of the color that is ready longest; `u64::MAX` without colors.
     pub fn oldest_ticket(&self) -> u64 {
-        let worthy = self
-            .intervals
-            .iter()
-            .filter_map(|list| list.peek(C::ticket));
+        let worthy = self.intervals.iter().map(oldest);
         let short = self.bundles.front().map(Bundle::oldest_ticket);
         worthy.chain(short).min().unwrap_or(u64::MAX)
     }
@@ -112,8 +108,10 @@ impl<C: ReadyColor> StealQueue<C> {
         {
             return self.pop_bundle();
         }
-        let has_oldest = |list: &List<C>| list.peek(C::ticket) == Some(oldest);
-        let interval = self.intervals.iter().position(has_oldest)?;
+        let has_it = |colors: &VecDeque<Ticketed<C>>| {
+            colors.front().is_some_and(|first| first.ticket == oldest)
+        };
+        let interval = self.intervals.iter().position(has_it)?;
         let mut taken = Bundle::new();
         taken.push(self.pop_interval(interval)?);
         Some(taken)
@@ -153,20 +151,14 @@ impl<C: ReadyColor> StealQueue<C> {
             return None;
         }
         let half = self.events.div_ceil(2);
-        for interval in 0..INTERVALS {
-            let passed = List::new();
-            let mut found = None;
-            while let Some(color) = self.intervals[interval].pop_front() {
-                if events_of(&color) < half || events_of(&color) == 1 {
-                    found = Some(color);
-                    break;
-                }
-                passed.push_back(color);
-            }
-            passed.append_list(&self.intervals[interval]);
-            self.intervals[interval].append_list(&passed);
-            if let Some(color) = found {
-                self.count_out(&color);
+        for interval in &mut self.intervals {
+            let below_half = |color: &Ticketed<C>| {
+                let events = events_of(&color.color);
+                events < half || events == 1
+            };
+            let found = interval.iter().position(below_half);
+            if let Some(color) = found.and_then(|at| interval.remove(at)) {
+                self.count_out(&color.color);
                 let mut colors = Bundle::new();
                 colors.push(color);
                 return Some(colors);
@@ -198,9 +190,9 @@ impl<C: ReadyColor> StealQueue<C> {
         Some(bundle)
     }
 
-    fn pop_interval(&mut self, interval: usize) -> Option<C> {
+    fn pop_interval(&mut self, interval: usize) -> Option<Ticketed<C>> {
         let color = self.intervals[interval].pop_front()?;
-        self.count_out(&color);
+        self.count_out(&color.color);
         Some(color)
     }
 
@@ -238,7 +230,7 @@ mod tests {
         let mut tickets = Vec::new();
         if let Some(mut stolen) = stolen {
             while let Some(color) = stolen.pop() {
-                tickets.push(color.ticket());
+                tickets.push(color.name);
             }
         }
         tickets
@@ -349,7 +341,7 @@ mod tests {
                     Op::StealBase(running) => queue.steal_first_below_half(running),
                 };
                 while let Some(color) = taken.as_mut().and_then(Bundle::pop) {
-                    prop_assert_eq!(inside.remove(&color.ticket()), Some(color.time_left_cycles));
+                    prop_assert_eq!(inside.remove(&color.name), Some(color.time_left_cycles));
                 }
                 prop_assert_eq!(queue.len(), inside.len());
                 prop_assert_eq!(queue.time_left_cycles(), inside.values().sum::<u64>());

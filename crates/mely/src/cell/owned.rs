@@ -263,14 +263,4 @@ impl ReadyColor for OwnedColor {
     fn time_left_cycles(&self) -> u64 {
         self.cell().queue.time_left_cycles()
     }
-
-    #[inline]
-    fn ticket(&self) -> u64 {
-        self.cell().ticket.get()
-    }
-
-    #[inline]
-    fn set_ticket(&self, ticket: u64) {
-        self.cell().ticket.set(ticket);
-    }
 }

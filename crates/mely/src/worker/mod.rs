@@ -12,7 +12,7 @@ use core::cell::{Cell, RefCell};
 use core::ptr::NonNull;
 use std::time::{Duration, Instant};
 
-use mely_sched::{CoreQueue, Ewma, ReadyColor, Worthiness};
+use mely_sched::{CoreQueue, Ewma, ReadyColor, Ticketed, Worthiness};
 
 use self::costs::Costs;
 pub(crate) use self::costs::{HandlerTable, new_table};
@@ -21,6 +21,8 @@ use crate::cell::{CellPool, ColorRef, OwnedColor};
 use crate::context::Context;
 use crate::event::{Event, NodePool, StatePtr};
 use crate::handler::{Handler, Kind};
+use crate::held::Giver;
+use crate::ready::Ready;
 use crate::remote::Remote;
 use crate::shared::{Phase, Shared};
 use crate::sync::Arc;
@@ -66,9 +68,11 @@ pub(crate) struct Worker {
     shared: Arc<Shared>,
     /// What others reach of this worker: `shared.remotes[index]`.
     remote: Arc<Remote>,
-    ready: CoreQueue<OwnedColor>,
+    ready: CoreQueue<Ready>,
     /// Ready colors that must stay on this core.
-    pinned: CoreQueue<OwnedColor>,
+    pinned: CoreQueue<Ready>,
+    /// Where colors wait that become ready while a long event holds the core.
+    held: Option<Giver<Ticketed<Ready>>>,
     costs: Costs,
     nodes: NodePool,
     cells: CellPool,
@@ -100,6 +104,7 @@ impl Worker {
             remote: Arc::clone(&shared.remotes[index]),
             ready: CoreQueue::new(),
             pinned: CoreQueue::new(),
+            held: shared.remotes[index].take_giver(),
             costs: Costs::new(heuristics),
             nodes: NodePool::new(&shared.free_nodes),
             cells: CellPool::new(&shared.free_cells),
@@ -165,7 +170,10 @@ impl Worker {
         loop {
             if let Some(color) = self.next_color() {
                 self.end_search();
-                self.run_turn(color);
+                self.run_turn(match color {
+                    Ready::Color(color) => color,
+                    Ready::Fresh(event) => self.make_fresh(event),
+                });
                 return Step::Ran;
             }
             if !self.steal() {
@@ -222,21 +230,27 @@ impl Worker {
         Event::new(Some(&self.nodes), handler, weight, state, call)
     }
 
-    /// Posts an event of a fresh color to this core: nobody else can have posted
-    /// to the color yet, so nothing needs to be synchronised.
+    /// Posts an event of a fresh color to this core: the color is made when it runs.
     #[inline]
     pub(crate) fn post_fresh(&self, event: impl FnOnce(&Self) -> Event) {
         let counts = &self.remote().counts.events;
         counts.posted.add(1);
-        let traits = self.shared.default_traits(self.fresh_id(), self.index);
-        let color = OwnedColor::fresh(self, traits);
-        if self.shared.phase() == Phase::Stopped || !color.reserve() {
+        if self.shared.phase() == Phase::Stopped {
             counts.shed.add(1);
             return;
         }
-        let event = event(self);
+        self.make_ready(Ready::Fresh(event(self)));
+    }
+
+    /// Makes the color of an event that was posted to a fresh one.
+    #[inline]
+    fn make_fresh(&self, event: Event) -> OwnedColor {
+        let traits = self.shared.default_traits(self.fresh_id(), self.index);
+        let color = OwnedColor::fresh(self, traits);
+        // There is room: a color holds at least one event.
+        color.reserve();
         color.push_first(event);
-        self.make_ready(color);
+        color
     }
 
     /// A number for a fresh color, from a block of this worker's own.
@@ -252,7 +266,7 @@ impl Worker {
     /// Puts a color that has become ready where it belongs.
     fn schedule(&self, color: OwnedColor) {
         if color.home() == self.index {
-            self.make_ready(color);
+            self.make_ready(Ready::Color(color));
         } else {
             self.shared.send(color);
         }
@@ -260,41 +274,48 @@ impl Worker {
 
     /// Queues a color on this core: privately, or open to thieves if it is worth a
     /// steal.
-    fn make_ready(&self, color: OwnedColor) {
+    #[inline]
+    fn make_ready(&self, color: Ready) {
         let steal_cost = self.shared.steal_cost_cycles();
-        let time_left = color.time_left_cycles();
-        match self.worth.interval(time_left, steal_cost) {
-            Some(interval) if !color.traits().pinned => {
-                color.set_ticket(self.next_ticket());
-                let remote = self.remote();
-                self.with_steal_queue(remote, |queue| queue.push(color, interval));
-                if remote.is_worth_a_wake(&self.worth) {
-                    self.shared.wake_a_thief();
-                }
-            }
+        match self.worth.interval(color.time_left_cycles(), steal_cost) {
+            Some(interval) if !color.is_pinned() => self.offer(color, interval),
             _ => self.keep(color),
         }
     }
 
+    /// Queues a color on this core, open to thieves.
+    fn offer(&self, color: Ready, interval: usize) {
+        let color = self.ticketed(color);
+        let remote = self.remote();
+        self.with_offers(remote, |offers| offers.queue.push(color, interval));
+        if remote.is_worth_a_wake(&self.worth) {
+            self.shared.wake_a_thief();
+        }
+    }
+
     /// Queues a color on this core, out of the reach of thieves.
-    fn keep(&self, color: OwnedColor) {
-        color.set_ticket(self.next_ticket());
-        match color.traits().pinned {
+    #[inline]
+    fn keep(&self, color: Ready) {
+        let pinned = color.is_pinned();
+        let color = self.ticketed(color);
+        match pinned {
             true => self.pinned.push(color),
             false if self.holding.get() => self.keep_while_holding(color),
             false => self.ready.push(color),
         }
     }
 
-    fn next_ticket(&self) -> u64 {
+    /// Gives a color its place among all that are ready on this core.
+    #[inline]
+    fn ticketed(&self, color: Ready) -> Ticketed<Ready> {
         let ticket = self.next_ticket.get();
         self.next_ticket.set(ticket + 1);
-        ticket
+        Ticketed { ticket, color }
     }
 
     /// Takes the color that is ready longest.
     #[inline]
-    fn next_color(&self) -> Option<OwnedColor> {
+    fn next_color(&self) -> Option<Ready> {
         if self.pinned.is_empty() && self.remote().offered() == 0 {
             return self.ready.pop();
         }
@@ -302,14 +323,14 @@ impl Worker {
     }
 
     /// The same, while there are also pinned or offered colors.
-    fn next_color_of_three(&self) -> Option<OwnedColor> {
+    fn next_color_of_three(&self) -> Option<Ready> {
         let remote = self.remote();
         let oldest = self.ready.oldest_ticket().min(remote.oldest_offered());
         if !self.pinned.is_empty() && self.pinned.oldest_ticket() < oldest {
             return self.pinned.pop();
         }
         if remote.offered() > 0 && oldest < self.ready.oldest_ticket() {
-            let taken = self.with_steal_queue(remote, |queue| queue.take_oldest());
+            let taken = self.with_offers(remote, |offers| offers.queue.take_oldest());
             if let Some(bundle) = taken {
                 self.ready.push_bundle_front(bundle);
             }
@@ -332,7 +353,7 @@ impl Worker {
     /// Queues a color that comes from elsewhere.
     fn settle_in(&self, color: OwnedColor) {
         color.take_inbox(|e| self.costs.weigh_new(e));
-        self.make_ready(color);
+        self.make_ready(Ready::Color(color));
     }
 
     /// Looks at timers and descriptors without waiting.

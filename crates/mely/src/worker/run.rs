@@ -15,6 +15,7 @@ use crate::context::Context;
 use crate::event::Event;
 use crate::handler::HandlerId;
 use crate::panics::drop_safely;
+use crate::ready::Ready;
 use crate::remote::Remote;
 use crate::shared::Phase;
 
@@ -147,11 +148,11 @@ impl Worker {
         let until_poll = self.until_poll_cycles.get().saturating_sub(estimate);
         self.until_poll_cycles.set(until_poll - TURN_CYCLES);
 
-        self.ready.look_ahead(PREFETCH_COLORS, OwnedColor::prefetch);
+        self.ready.look_ahead(PREFETCH_COLORS, Ready::prefetch);
         self.ready
-            .look_ahead(PREFETCH_EVENTS, OwnedColor::prefetch_event);
+            .look_ahead(PREFETCH_EVENTS, Ready::prefetch_event);
         self.ready
-            .look_ahead(PREFETCH_STATES, OwnedColor::prefetch_state);
+            .look_ahead(PREFETCH_STATES, Ready::prefetch_state);
         let batch = self.shared.config.batch;
         let turn = Turn::new(batch, color.len(), self.next_sample());
         if color.is_poisoned() {
@@ -173,7 +174,7 @@ impl Worker {
         remote.counts.events.run.add(u64::from(turn.ran.get()));
         if let Err(color) = color.release() {
             color.take_inbox(|e| self.costs.weigh_new(e));
-            self.make_ready(color);
+            self.make_ready(Ready::Color(color));
         }
     }
 

@@ -2,11 +2,11 @@
 
 use std::sync::atomic::Ordering::Release;
 
-use mely_sched::{Bundle, ReadyColor, StealQueue, victims_busiest_first};
+use mely_sched::{Bundle, ReadyColor, Ticketed, victims_busiest_first};
 
 use super::Worker;
-use crate::cell::OwnedColor;
-use crate::remote::Remote;
+use crate::ready::Ready;
+use crate::remote::{Offers, Remote};
 
 /// A steal that took longer was interrupted, and says nothing of what steals cost.
 const STEAL_COST_MAX_CYCLES: u64 = 20_000;
@@ -35,12 +35,14 @@ impl Worker {
         }
         let start = self.shared.clock.cycles();
         let heuristics = self.shared.config.heuristics;
-        let stolen = self.with_steal_queue(victim, |queue| {
-            if heuristics.time_left {
-                queue.steal_longest(heuristics.learn)
+        let stolen = self.with_offers(victim, |offers| {
+            let stolen = if heuristics.time_left {
+                offers.queue.steal_longest(heuristics.learn)
             } else {
-                queue.steal_first_below_half(victim.counts.running.get() != 0)
-            }
+                let is_running = victim.counts.running.get() != 0;
+                offers.queue.steal_first_below_half(is_running)
+            };
+            stolen.or_else(|| offers.steal_held())
         });
         let stolen = stolen.or_else(|| self.steal_mailbox(victim));
         let counts = &self.remote().counts;
@@ -60,12 +62,14 @@ impl Worker {
 
     /// Makes stolen colors this core's own. The first is run next, so it is not
     /// offered again.
-    fn take_over(&self, mut stolen: Bundle<OwnedColor>) {
+    fn take_over(&self, mut stolen: Bundle<Ready>) {
         let counts = &self.remote().counts;
         let mut first = true;
         while let Some(color) = stolen.pop() {
-            color.set_home(self.shared.narrow(self.index));
-            color.take_inbox(|e| self.costs.weigh_new(e));
+            if let Ready::Color(color) = &color {
+                color.set_home(self.shared.narrow(self.index));
+                color.take_inbox(|e| self.costs.weigh_new(e));
+            }
             counts.stolen_events.add(u64::from(color.len()));
             if first {
                 self.keep(color);
@@ -77,14 +81,16 @@ impl Worker {
     }
 
     /// Takes what was sent to a core that is held up by a long event.
-    fn steal_mailbox(&self, victim: &Remote) -> Option<Bundle<OwnedColor>> {
+    fn steal_mailbox(&self, victim: &Remote) -> Option<Bundle<Ready>> {
         let sent = victim.mailbox.take();
         let mut stolen = Bundle::new();
         while let Some(color) = sent.pop_front() {
             if color.traits().pinned {
                 self.shared.send_back(color);
             } else {
-                stolen.push(color);
+                // They get their places when they are taken over.
+                let color = Ready::Color(color);
+                stolen.push(Ticketed { ticket: 0, color });
             }
         }
         (!stolen.is_empty()).then_some(stolen)
@@ -114,13 +120,13 @@ impl Worker {
         if share == 0 || self.remote().offered() > 0 {
             return;
         }
-        self.with_steal_queue(self.remote(), |queue| {
+        self.with_offers(self.remote(), |offers| {
             while share > 0 {
                 let Some(bundle) = self.ready.take_newest(share) else {
                     break;
                 };
                 share -= bundle.len();
-                queue.push_bundle(bundle);
+                offers.queue.push_bundle(bundle);
             }
         });
         self.shared.wake_a_thief();
@@ -138,9 +144,9 @@ impl Worker {
             self.take_mailbox();
         }
         if self.shared.config.heuristics.learn && !self.ready.is_empty() {
-            self.with_steal_queue(remote, |queue| {
+            self.with_offers(remote, |offers| {
                 while let Some(bundle) = self.ready.take_oldest() {
-                    queue.push_bundle(bundle);
+                    offers.queue.push_bundle(bundle);
                 }
             });
         }
@@ -151,20 +157,35 @@ impl Worker {
 
     /// Offers a short color that became ready behind a long event: it must not wait
     /// for that to end while another core has nothing to do.
-    pub(super) fn keep_while_holding(&self, color: OwnedColor) {
-        if !self.shared.config.heuristics.learn {
+    pub(super) fn keep_while_holding(&self, color: Ticketed<Ready>) {
+        let held = self.held.as_ref();
+        let Some(held) = held.filter(|_| self.shared.config.heuristics.learn) else {
             self.ready.push(color);
             return;
+        };
+        if let Err(color) = held.give(color) {
+            self.with_offers(self.remote(), |offers| {
+                offers.bundle_held();
+                offers.queue.push_short(color);
+            });
         }
-        self.remote()
-            .with_steal_queue(|queue| queue.push_short(color));
-        self.shared.wake_a_thief();
+        // After the exchange in `give`: a worker that lies down now finds the color.
+        if self.shared.idle.hint().sleeping() > 0 {
+            self.shared.wake_a_thief();
+        }
     }
 
     pub(super) fn end_long_event(&self) {
         self.holding.set(false);
         // Release: only that the flag is not seen before what came before it.
         self.remote().busy_long.store(false, Release);
+        if self.held.as_ref().is_some_and(|held| !held.is_empty()) {
+            self.with_offers(self.remote(), |offers| {
+                while let Some(color) = offers.held.take() {
+                    self.ready.push(color);
+                }
+            });
+        }
     }
 
     /// Ends the search that this worker was woken for, now that it has work; the
@@ -178,14 +199,10 @@ impl Worker {
         }
     }
 
-    /// Works on a steal queue, counting the time that the lock took.
-    pub(super) fn with_steal_queue<R>(
-        &self,
-        remote: &Remote,
-        work: impl FnOnce(&mut StealQueue<OwnedColor>) -> R,
-    ) -> R {
+    /// Works on the offers of a worker, counting the time that the lock took.
+    pub(super) fn with_offers<R>(&self, remote: &Remote, work: impl FnOnce(&mut Offers) -> R) -> R {
         let start = self.shared.clock.cycles();
-        let result = remote.with_steal_queue(work);
+        let result = remote.with_offers(work);
         let counts = &self.remote().counts;
         counts.locks.add(1);
         counts

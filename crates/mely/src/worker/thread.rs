@@ -5,7 +5,11 @@ use core::cell::Cell;
 use core::ptr;
 use std::sync::atomic::Ordering::Release;
 
+use mely_sched::Bundle;
+
 use super::{Step, Worker};
+use crate::ready::Ready;
+use crate::remote::Offers;
 use crate::shared::{Phase, Shared};
 use crate::sync::Arc;
 
@@ -70,6 +74,9 @@ impl Worker {
         remote.counts.ready_colors.set(0);
         let idle = &self.shared.idle;
         idle.lie_down(self.index, self.searching.replace(false));
+        if self.shared.config.heuristics.learn {
+            self.shared.remotes.iter().for_each(|r| r.touch_held());
+        }
         // A true attempt, not a look: what is offered may be nothing that this worker
         // can take, and looking at it again and again would keep it awake.
         let stay = remote.offered() > 0 || self.shared.phase() == Phase::Stopped || self.steal();
@@ -95,16 +102,26 @@ impl Worker {
         let remote = self.remote();
         remote.busy_long.store(false, Release);
         drop(remote.mailbox.shut_down());
-        while let Some(bundle) = remote.with_steal_queue(mely_sched::StealQueue::take_oldest) {
-            drop(bundle);
+        remote.with_offers(Offers::bundle_held);
+        while let Some(bundle) = remote.with_offers(|offers| offers.queue.take_oldest()) {
+            self.abandon(bundle);
         }
         while let Some(bundle) = self.ready.take_newest(usize::MAX) {
-            drop(bundle);
+            self.abandon(bundle);
         }
-        while let Some(color) = self.pinned.pop() {
-            drop(color);
+        while let Some(bundle) = self.pinned.take_newest(usize::MAX) {
+            self.abandon(bundle);
         }
         let timers = self.timers.borrow_mut().take_all();
         drop(timers);
+    }
+
+    /// Drops colors, and counts their events.
+    fn abandon(&self, mut colors: Bundle<Ready>) {
+        while let Some(color) = colors.pop() {
+            if let Ready::Fresh(event) = color {
+                drop(self.make_fresh(event));
+            }
+        }
     }
 }
