@@ -54,6 +54,8 @@ pub(crate) struct Remote {
     offered_cycles: AtomicU64,
     /// The oldest ticket in the steal queue.
     oldest_offered: AtomicU64,
+    /// The oldest ticket in its bundles.
+    oldest_bundle: AtomicU64,
     /// The worker runs an event that may be long: thieves may take its mailbox.
     pub(crate) busy_long: AtomicBool,
     /// How many of its timers have been cancelled and not dropped yet.
@@ -79,6 +81,7 @@ impl Remote {
             offered: AtomicUsize::new(0),
             offered_cycles: AtomicU64::new(0),
             oldest_offered: AtomicU64::new(u64::MAX),
+            oldest_bundle: AtomicU64::new(u64::MAX),
             busy_long: AtomicBool::new(false),
             timers_cancelled: std::sync::atomic::AtomicUsize::new(0),
             counts: WorkerCounts::default(),
@@ -108,6 +111,7 @@ impl Remote {
         self.offered.store(queue.len(), Release);
         self.offered_cycles.store(queue.time_left_cycles(), Release);
         self.oldest_offered.store(queue.oldest_ticket(), Release);
+        self.oldest_bundle.store(queue.oldest_bundle(), Release);
         result
     }
 
@@ -121,6 +125,12 @@ impl Remote {
     #[inline]
     pub(crate) fn oldest_offered(&self) -> u64 {
         self.oldest_offered.load(Acquire)
+    }
+
+    /// The oldest ticket among the bundles of them; `u64::MAX` if there are none.
+    #[inline]
+    pub(crate) fn oldest_bundle(&self) -> u64 {
+        self.oldest_bundle.load(Acquire)
     }
 
     /// Whether what is here is worth waking a worker for: much, or anything behind

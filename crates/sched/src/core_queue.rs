@@ -53,6 +53,16 @@ impl<C: ReadyColor> Bundle<C> {
         }
     }
 
+    /// A bundle of one color, with room for as many as may travel together.
+    pub fn begin(color: Ticketed<C>) -> Self {
+        let mut bundle = Self {
+            colors: VecDeque::with_capacity(BUNDLE_COLORS),
+            time_left_cycles: 0,
+        };
+        bundle.push(color);
+        bundle
+    }
+
     /// Adds a color behind the others.
     pub fn push(&mut self, color: Ticketed<C>) {
         self.time_left_cycles += color.color.time_left_cycles();
@@ -164,6 +174,13 @@ impl<C: ReadyColor> CoreQueue<C> {
         }
     }
 
+    /// Puts a bundle whose tickets are newer than all here behind all others.
+    pub fn push_bundle_back(&self, mut bundle: Bundle<C>) {
+        let time_left = self.time_left_cycles.get() + bundle.time_left_cycles;
+        self.time_left_cycles.set(time_left);
+        self.colors.borrow_mut().append(&mut bundle.colors);
+    }
+
     /// Takes the colors that became ready last, `colors_max` of them and a bundle at
     /// the most; `None` if there are none. Their time left is taken to be average.
     pub fn take_newest(&self, colors_max: usize) -> Option<Bundle<C>> {
@@ -224,6 +241,12 @@ impl<C: ReadyColor> CoreQueue<C> {
     #[inline]
     pub fn oldest_ticket(&self) -> u64 {
         oldest(&self.colors.borrow())
+    }
+
+    /// The ticket of the color that became ready last; 0 without colors.
+    #[inline]
+    pub fn newest_ticket(&self) -> u64 {
+        self.colors.borrow().back().map_or(0, |last| last.ticket)
     }
 }
 

@@ -62,11 +62,7 @@ impl<C: ReadyColor> StealQueue<C> {
         self.time_left_cycles += color.color.time_left_cycles();
         match self.bundles.back_mut() {
             Some(last) if last.len() < BUNDLE_COLORS => last.push(color),
-            _ => {
-                let mut bundle = Bundle::new();
-                bundle.push(color);
-                self.bundles.push_back(bundle);
-            }
+            _ => self.bundles.push_back(Bundle::begin(color)),
         }
     }
 
@@ -93,8 +89,7 @@ impl<C: ReadyColor> StealQueue<C> {
     /// The ticket of the color that is ready longest; `u64::MAX` without colors.
     pub fn oldest_ticket(&self) -> u64 {
         let worthy = self.intervals.iter().map(oldest);
-        let short = self.bundles.front().map(Bundle::oldest_ticket);
-        worthy.chain(short).min().unwrap_or(u64::MAX)
+        worthy.min().unwrap_or(u64::MAX).min(self.oldest_bundle())
     }
 
     /// For the owner: takes back the color that is ready longest, or the bundle
@@ -115,6 +110,16 @@ impl<C: ReadyColor> StealQueue<C> {
         let mut taken = Bundle::new();
         taken.push(self.pop_interval(interval)?);
         Some(taken)
+    }
+
+    /// For the owner: takes back the oldest bundle, whatever else is older.
+    pub fn take_oldest_bundle(&mut self) -> Option<Bundle<C>> {
+        self.pop_bundle()
+    }
+
+    /// The ticket of the oldest bundle; `u64::MAX` if there is none.
+    pub fn oldest_bundle(&self) -> u64 {
+        self.bundles.front().map_or(u64::MAX, Bundle::oldest_ticket)
     }
 
     /// For a thief under the time-left heuristic: takes a color of the longest

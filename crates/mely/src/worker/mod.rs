@@ -32,6 +32,10 @@ use crate::timers::{Delayed, Timers};
 /// cycles: 40 µs at 2.5 GHz, of which a look (0.4 µs) is 1 %.
 const POLL_INTERVAL_CYCLES: i64 = 100_000;
 
+/// With fewer private colors than this a worker takes back a bundle that it offered:
+/// as many as are fetched ahead, and a few turns.
+const LOW_COLORS: usize = 12;
+
 /// What a turn is taken to cost beyond its events, in cycles.
 const TURN_CYCLES: i64 = 60;
 
@@ -325,6 +329,9 @@ impl Worker {
     /// The same, while there are also pinned or offered colors.
     fn next_color_of_three(&self) -> Option<Ready> {
         let remote = self.remote();
+        if self.ready.len() < LOW_COLORS && self.ready.newest_ticket() < remote.oldest_bundle() {
+            self.take_back_a_bundle();
+        }
         let oldest = self.ready.oldest_ticket().min(remote.oldest_offered());
         if !self.pinned.is_empty() && self.pinned.oldest_ticket() < oldest {
             return self.pinned.pop();
@@ -336,6 +343,21 @@ impl Worker {
             }
         }
         self.ready.pop()
+    }
+
+    /// Takes back the oldest bundle of short colors before the last ones here are run,
+    /// so that there is always something to fetch into the cache ahead.
+    fn take_back_a_bundle(&self) {
+        let taken = self.with_offers(self.remote(), |offers| offers.queue.take_oldest_bundle());
+        match taken {
+            Some(bundle) if bundle.oldest_ticket() > self.ready.newest_ticket() => {
+                self.ready.push_bundle_back(bundle);
+            }
+            Some(bundle) => {
+                self.with_offers(self.remote(), |offers| offers.queue.push_bundle(bundle));
+            }
+            None => {}
+        }
     }
 
     /// Queues what others sent.
