@@ -206,7 +206,7 @@ impl Builder {
 
     /// How many events of a color run in a row while others wait. Default: 10, as
     /// in the paper (seed 000, section IV-A); a policy that learns costs lets up to
-    /// 64 events run in a row if each takes no more than 128 cycles.
+    /// 64 events run in a row if each takes no more than 256 cycles.
     pub fn batch_threshold(mut self, events: u32) -> Self {
         self.batch_threshold = Some(events);
         self

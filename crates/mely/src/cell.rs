@@ -28,8 +28,6 @@ use crate::worker;
 /// What distinguishes a color from others, fixed when it is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Traits {
-    /// Its number, for people.
-    pub(crate) id: u64,
     /// How many events may be pending.
     pub(crate) capacity: Capacity,
     /// The worker that runs it first, and always if it is pinned.
@@ -64,6 +62,8 @@ pub(crate) struct ColorCell {
     queue: ColorQueue<Event>,
     home: Cell<WorkerIndex>,
     poisoned: Cell<bool>,
+    /// Its number, for people; changes only while the owner alone refers to it.
+    id: Cell<u64>,
     // Shared again.
     /// Events posted and not begun; counted only for bounded colors.
     pending: AtomicUsize,
@@ -89,10 +89,10 @@ unsafe impl Sync for ColorRef {}
 
 impl ColorRef {
     /// A new color without events.
-    pub(crate) fn new(shared: &Arc<Shared>, traits: Traits) -> Self {
+    pub(crate) fn new(shared: &Arc<Shared>, id: u64, traits: Traits) -> Self {
         let reused = worker::with_current(shared, |w| w.and_then(|w| w.cells().take()));
         let mut cell = reused.unwrap_or_else(|| ColorCell::new(shared));
-        cell.begin(traits);
+        cell.begin(id, traits);
         Self(NonNull::from(Box::leak(cell)))
     }
 
@@ -108,6 +108,11 @@ impl ColorRef {
 
     pub(crate) fn traits(&self) -> &Traits {
         &self.cell().traits
+    }
+
+    /// Its number, for people.
+    pub(crate) fn id(&self) -> u64 {
+        self.cell().id.get()
     }
 
     /// Gives state to the color, to live as long as it.
@@ -221,9 +226,9 @@ impl ColorCell {
             queue: ColorQueue::new(),
             home: Cell::new(0),
             poisoned: Cell::new(false),
+            id: Cell::new(0),
             pending: AtomicUsize::new(0),
             traits: Traits {
-                id: 0,
                 capacity: UNBOUNDED,
                 home: 0,
                 pinned: false,
@@ -234,12 +239,13 @@ impl ColorCell {
     }
 
     /// Makes an unused cell an idle color with one reference.
-    fn begin(&mut self, traits: Traits) {
+    fn begin(&mut self, id: u64, traits: Traits) {
         // Relaxed: nobody else has the cell yet.
         self.refs.store(1, Relaxed);
         self.inbox.begin(false);
         self.home.set(traits.home);
         self.poisoned.set(false);
+        self.id.set(id);
         self.pending.store(0, Relaxed);
         self.traits = traits;
     }
@@ -250,18 +256,41 @@ impl ColorCell {
     ///
     /// The caller has the last reference, and gives it up; the color has no events.
     unsafe fn end(cell: NonNull<Self>) {
-        // SAFETY: the caller has the last reference; the cell was boxed.
-        let mut cell = unsafe { Box::from_raw(cell.as_ptr()) };
-        let states = unpoison(cell.states.get_mut()).take();
-        if states.is_some() {
-            drop_safely(states);
-        }
+        // SAFETY: the caller's word.
+        let cell = unsafe { Self::end_state(cell) };
         let shared = Arc::as_ptr(&cell.shared);
         worker::with_any_current(|worker| {
             if let Some(worker) = worker.filter(|w| Arc::as_ptr(w.shared()) == shared) {
                 worker.cells().keep(cell);
             }
         });
+    }
+
+    /// The same, on a worker of the color's runtime.
+    ///
+    /// # Safety
+    ///
+    /// As for [`end`](Self::end).
+    #[inline]
+    unsafe fn end_into(cell: NonNull<Self>, cells: &CellPool) {
+        // SAFETY: the caller's word.
+        cells.keep(unsafe { Self::end_state(cell) });
+    }
+
+    /// Drops the state of a color that ends.
+    ///
+    /// # Safety
+    ///
+    /// As for [`end`](Self::end).
+    #[inline]
+    unsafe fn end_state(cell: NonNull<Self>) -> Box<Self> {
+        // SAFETY: the caller has the last reference; the cell was boxed.
+        let mut cell = unsafe { Box::from_raw(cell.as_ptr()) };
+        let states = unpoison(cell.states.get_mut()).take();
+        if states.is_some() {
+            drop_safely(states);
+        }
+        cell
     }
 }
 

@@ -70,7 +70,7 @@ impl<T: Send + 'static> Colored<T> {
     /// The number of the color: what [`Handle::color`](crate::Handle::color) was
     /// given, or a fresh one above 65 535.
     pub fn id(&self) -> u64 {
-        self.color.traits().id
+        self.color.id()
     }
 
     /// The color, without its state.
@@ -266,9 +266,7 @@ impl<T> Eq for Colored<T> {}
 
 impl<T> fmt::Debug for Colored<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Colored")
-            .field(&self.color.traits().id)
-            .finish()
+        f.debug_tuple("Colored").field(&self.color.id()).finish()
     }
 }
 

@@ -85,11 +85,10 @@ impl ColorOptions {
         let traits = Traits {
             pinned: self.pinned,
             capacity: self.capacity,
-            ..self
-                .shared
-                .default_traits(self.shared.next_color_id(), home)
+            ..self.shared.default_traits(home)
         };
-        Ok(Colored::new(ColorRef::new(&self.shared, traits), state))
+        let color = ColorRef::new(&self.shared, self.shared.next_color_id(), traits);
+        Ok(Colored::new(color, state))
     }
 }
 

@@ -172,7 +172,7 @@ impl<T: Send + 'static> Context<'_, T> {
 impl<T> fmt::Debug for Context<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Context")
-            .field("color", &self.color.traits().id)
+            .field("color", &self.color.id())
             .field("worker", &self.worker.index())
             .finish()
     }

@@ -85,9 +85,9 @@ fn shared(workers: usize) -> Arc<Shared> {
 fn colored<T: Send + 'static>(shared: &Arc<Shared>, home: usize, state: T) -> Colored<T> {
     let traits = Traits {
         pinned: false,
-        ..shared.default_traits(1, home)
+        ..shared.default_traits(home)
     };
-    Colored::new(ColorRef::new(shared, traits), state)
+    Colored::new(ColorRef::new(shared, 1, traits), state)
 }
 
 /// How long the search of a model with two workers takes at the most.
@@ -188,7 +188,7 @@ fn loom_color_has_one_owner() {
                 while let Some(event) = owned.pop(|_| ()) {
                     run_alone(event, &shared, &owned);
                 }
-                match owned.release() {
+                match owned.release_anywhere() {
                     Ok(()) => return,
                     Err(again) => owned = again,
                 }
@@ -205,7 +205,7 @@ fn loom_color_has_one_owner() {
                             while let Some(event) = owned.pop(|_| ()) {
                                 run_alone(event, &shared, &owned);
                             }
-                            match owned.release() {
+                            match owned.release_anywhere() {
                                 Ok(()) => break,
                                 Err(again) => owned = again,
                             }

@@ -7,6 +7,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use crate::builder::{BuildError, Builder};
+use crate::cell::ColorRef;
 use crate::clock::SystemClock;
 use crate::color::{Color, Colored};
 use crate::color_options::ColorOptions;
@@ -241,10 +242,8 @@ impl Handle {
     pub fn colored<T: Send + 'static>(&self, state: T) -> Colored<T> {
         let here = worker::with_current(&self.shared, |w| w.map(Worker::index));
         let home = here.unwrap_or_else(|| self.shared.next_home());
-        let traits = self
-            .shared
-            .default_traits(self.shared.next_color_id(), home);
-        let color = crate::cell::ColorRef::new(&self.shared, traits);
+        let traits = self.shared.default_traits(home);
+        let color = ColorRef::new(&self.shared, self.shared.next_color_id(), traits);
         Colored::new(color, state)
     }
 

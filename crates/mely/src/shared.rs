@@ -163,9 +163,8 @@ impl Shared {
     }
 
     /// What an ordinary color begins with.
-    pub(crate) fn default_traits(&self, id: u64, home: usize) -> Traits {
+    pub(crate) fn default_traits(&self, home: usize) -> Traits {
         Traits {
-            id,
             home: self.narrow(home),
             pinned: false,
             capacity: self.config.color_capacity,
@@ -178,7 +177,7 @@ impl Shared {
         let mut small = unpoison(self.small.lock());
         let make = || {
             let home = usize::from(number) % self.remotes.len();
-            ColorRef::new(self, self.default_traits(u64::from(number), home))
+            ColorRef::new(self, u64::from(number), self.default_traits(home))
         };
         match &mut *small {
             Some(small) => small.entry(number).or_insert_with(make).clone(),
@@ -193,9 +192,9 @@ impl Shared {
             let traits = Traits {
                 pinned: true,
                 capacity: UNBOUNDED,
-                ..self.default_traits(self.next_color_id(), home)
+                ..self.default_traits(home)
             };
-            ColorRef::new(self, traits)
+            ColorRef::new(self, self.next_color_id(), traits)
         }));
     }
 

@@ -7,9 +7,9 @@ use crate::policy::Heuristics;
 pub const BATCH_THRESHOLD: u32 = 10;
 
 /// Events that take no longer are short, in cycles.
-pub const SHORT_EVENT_CYCLES: u32 = 128;
+pub const SHORT_EVENT_CYCLES: u32 = 256;
 
-/// How many short events run in a row: 64 of 128 cycles are 3 µs at 2.5 GHz.
+/// How many short events run in a row: 64 of 256 cycles are 7 µs at 2.5 GHz.
 ///
 /// To change from a color to the next costs 60 cycles and more, and up to four cache
 /// misses: more than a short event. With 64 events in a row it is a few cycles each;

@@ -152,13 +152,35 @@ impl<C: ReadyColor> CoreQueue<C> {
         Some(color)
     }
 
-    /// Shows the color that is `ahead` places behind the first, to fetch it into
-    /// the cache.
+    /// Takes the color that is ready longest if it is wanted, given how many there are.
     #[inline]
-    pub fn look_ahead(&self, ahead: usize, look: impl FnOnce(&C)) {
-        if let Some(color) = self.colors.borrow().get(ahead) {
-            look(&color.color);
+    pub fn pop_if(&self, wanted: impl FnOnce(usize, &Ticketed<C>) -> bool) -> Option<C> {
+        let colors = self.colors.borrow();
+        let is_wanted = colors
+            .front()
+            .is_some_and(|first| wanted(colors.len(), first));
+        drop(colors);
+        if is_wanted { self.pop() } else { None }
+    }
+
+    /// Shows the colors that are so many places behind the first, the farthest first,
+    /// to fetch them into the cache.
+    #[inline]
+    pub fn look_ahead<const N: usize>(&self, ahead: [usize; N], mut look: impl FnMut(usize, &C)) {
+        let colors = self.colors.borrow();
+        for (stage, &places) in ahead.iter().enumerate() {
+            if let Some(color) = colors.get(places) {
+                look(stage, &color.color);
+            }
         }
+    }
+
+    /// How many colors there are, and the ticket of the one that is ready longest
+    /// (`u64::MAX` without colors).
+    #[inline]
+    pub fn len_and_oldest(&self) -> (usize, u64) {
+        let colors = self.colors.borrow();
+        (colors.len(), oldest(&colors))
     }
 
     /// Puts a bundle whose tickets are older than all here before all others.

@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed};
 
 use mely_sched::{Link, Linked, ReadyColor};
 
-use super::{ColorCell, ColorRef, Traits, UNBOUNDED, WorkerIndex};
+use super::{CellPool, ColorCell, ColorRef, Traits, UNBOUNDED, WorkerIndex};
 use crate::event::Event;
 use crate::panics::drop_safely;
 use crate::prefetch;
@@ -77,6 +77,11 @@ impl OwnedColor {
 
     pub(crate) fn traits(&self) -> &Traits {
         &self.cell().traits
+    }
+
+    /// Its number, for people.
+    pub(crate) fn id(&self) -> u64 {
+        self.cell().id.get()
     }
 
     /// Marks the color so that its events are dropped from now on.
@@ -178,12 +183,31 @@ impl OwnedColor {
 
     /// A fresh color that nobody else refers to, owned by `worker` from the start.
     #[inline]
-    pub(crate) fn fresh(worker: &Worker, traits: Traits) -> Self {
+    pub(crate) fn fresh(worker: &Worker, id: u64, traits: Traits) -> Self {
         let reused = worker.cells().take();
         let mut cell = reused.unwrap_or_else(|| ColorCell::new(worker.shared()));
-        cell.begin(traits);
+        cell.begin(id, traits);
         cell.inbox.begin(true);
         Self(NonNull::from(Box::leak(cell)))
+    }
+
+    /// Whether nobody else refers to the color, and nothing is pending: it could as
+    /// well be another one.
+    #[inline]
+    pub(crate) fn is_as_new(&self) -> bool {
+        let cell = self.cell();
+        // Acquire: as in `try_end`.
+        cell.queue.is_empty()
+            && cell.refs.load(Acquire) == 1
+            && !cell.inbox.has_elements()
+            && !cell.poisoned.get()
+    }
+
+    /// Makes a color that is as new another one.
+    #[inline]
+    pub(crate) fn renew(&self, id: u64) {
+        debug_assert!(self.is_as_new(), "nobody else may see the number change");
+        self.cell().id.set(id);
     }
 
     /// Asks for the cache line of the color before it is needed.
@@ -204,9 +228,34 @@ impl OwnedColor {
         self.cell().queue.look_first(Event::prefetch_state);
     }
 
-    /// Gives up a color without events; gives it back if there are some.
+    /// Gives up a color without events, on a worker whose unused cells these are;
+    /// gives it back if there are some.
     #[inline]
-    pub(crate) fn release(self) -> Result<(), Self> {
+    pub(crate) fn release(self, cells: &CellPool) -> Result<(), Self> {
+        match self.try_end() {
+            // SAFETY: the last reference, which the ending holds, is given up.
+            Ok(Some(ended)) => unsafe { ColorCell::end_into(ended, cells) },
+            Ok(None) => {}
+            Err(again) => return Err(again),
+        }
+        Ok(())
+    }
+
+    /// The same, on any thread.
+    pub(crate) fn release_anywhere(self) -> Result<(), Self> {
+        match self.try_end() {
+            // SAFETY: the last reference, which the ending holds, is given up.
+            Ok(Some(ended)) => unsafe { ColorCell::end(ended) },
+            Ok(None) => {}
+            Err(again) => return Err(again),
+        }
+        Ok(())
+    }
+
+    /// Closes a color without events. Where the owner's was the last reference,
+    /// it is the caller's now, who must end the cell.
+    #[inline]
+    fn try_end(self) -> Result<Option<NonNull<ColorCell>>, Self> {
         let cell = self.cell();
         if !cell.queue.is_empty() {
             return Err(self);
@@ -214,17 +263,15 @@ impl OwnedColor {
         // Acquire pairs with the release of the references that were dropped: what
         // they posted is seen in the inbox.
         if cell.refs.load(Acquire) == 1 {
-            if cell.inbox.has_elements() {
-                return Err(self);
-            }
-            // SAFETY: the owner's is the last reference, so nobody can post or get
-            // another one; nothing is pending.
-            unsafe { ColorCell::end(self.into_raw()) };
-            return Ok(());
+            // Nobody else can post or get another reference.
+            return match cell.inbox.has_elements() {
+                true => Err(self),
+                false => Ok(Some(self.into_raw())),
+            };
         }
         if cell.inbox.close() {
             drop(ColorRef(self.into_raw()));
-            return Ok(());
+            return Ok(None);
         }
         Err(self)
     }
@@ -245,7 +292,7 @@ impl Drop for OwnedColor {
         loop {
             let shared = &owned.cell().shared;
             owned.discard(|event| shared.count_abandoned(event.handler_info().name));
-            match owned.release() {
+            match owned.release_anywhere() {
                 Ok(()) => return,
                 Err(again) => owned = again,
             }

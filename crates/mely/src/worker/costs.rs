@@ -33,14 +33,22 @@ pub(crate) fn new_table() -> HandlerTable {
     Box::new(core::array::from_fn(|_| HandlerCounts::default()))
 }
 
+/// How the events of a handler are to be run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Manner {
+    /// Many in a turn: they are short.
+    Short,
+    /// As many in a turn as the batch threshold says.
+    Plain,
+    /// Timed because the handler is new, or after publishing what else there is
+    /// because it may be long.
+    WithCare,
+}
+
 /// What a worker knows of a handler.
 #[derive(Debug)]
 struct Known {
-    /// Whether the worker must do more than run the event: time it because it is
-    /// new, or publish what it has because it may be long.
-    attention: Cell<bool>,
-    /// Its events are so short that many of them make a turn.
-    short: Cell<bool>,
+    manner: Cell<Manner>,
     /// Nothing before this worker has looked the handler up.
     info: Cell<Option<(HandlerKey, HandlerInfo)>>,
     learned: Cell<Ewma>,
@@ -57,8 +65,7 @@ pub(crate) struct Costs {
 impl Costs {
     pub(crate) fn new(heuristics: Heuristics) -> Self {
         let unknown = |_| Known {
-            attention: Cell::new(true),
-            short: Cell::new(false),
+            manner: Cell::new(Manner::WithCare),
             info: Cell::new(None),
             learned: Cell::new(Ewma::new()),
         };
@@ -111,16 +118,10 @@ impl Costs {
         weight
     }
 
-    /// Whether an event of the handler is new or may be long.
+    /// How an event of the handler is to be run.
     #[inline]
-    pub(crate) fn needs_attention(&self, id: HandlerId) -> bool {
-        self.known[id.index()].attention.get()
-    }
-
-    /// Whether its events are so short that many of them make a turn.
-    #[inline]
-    pub(crate) fn is_short(&self, id: HandlerId) -> bool {
-        self.known[id.index()].short.get()
+    pub(super) fn manner(&self, id: HandlerId) -> Manner {
+        self.known[id.index()].manner.get()
     }
 
     /// Whether this worker has looked the handler up.
@@ -182,10 +183,14 @@ impl Costs {
         let worst = cost.map(|mean| mean.max(learned.recent_max()));
         let long = worst.is_none_or(|cycles| cycles >= LONG_EVENT_CYCLES);
         known
-            .attention
-            .set(long || learned.samples() < SAMPLES_FIRST);
-        let short = cost.is_some_and(|mean| mean <= SHORT_EVENT_CYCLES);
-        known.short.set(short && !long);
+            .manner
+            .set(if long || learned.samples() < SAMPLES_FIRST {
+                Manner::WithCare
+            } else if cost.is_some_and(|mean| mean <= SHORT_EVENT_CYCLES) {
+                Manner::Short
+            } else {
+                Manner::Plain
+            });
         Weight {
             id,
             time_left_cycles: time_left_cycles(cost.unwrap_or(COST_UNKNOWN_CYCLES), penalty),

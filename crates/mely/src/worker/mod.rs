@@ -169,15 +169,18 @@ impl Worker {
         if self.until_poll_cycles.get() <= 0 {
             self.poll();
         }
-        self.take_mailbox();
-        self.share_with_idle_cores();
+        if self.remote().mailbox.has_elements() {
+            self.take_mailbox();
+        }
+        if self.shared.idle.hint().any() {
+            self.share_with_idle_cores();
+        }
         loop {
             if let Some(color) = self.next_color() {
-                self.end_search();
-                self.run_turn(match color {
-                    Ready::Color(color) => color,
-                    Ready::Fresh(event) => self.make_fresh(event),
-                });
+                if self.searching.get() {
+                    self.end_search();
+                }
+                self.run(color);
                 return Step::Ran;
             }
             if !self.steal() {
@@ -249,8 +252,8 @@ impl Worker {
     /// Makes the color of an event that was posted to a fresh one.
     #[inline]
     fn make_fresh(&self, event: Event) -> OwnedColor {
-        let traits = self.shared.default_traits(self.fresh_id(), self.index);
-        let color = OwnedColor::fresh(self, traits);
+        let traits = self.shared.default_traits(self.index);
+        let color = OwnedColor::fresh(self, self.fresh_id(), traits);
         // There is room: a color holds at least one event.
         color.reserve();
         color.push_first(event);
@@ -320,10 +323,21 @@ impl Worker {
     /// Takes the color that is ready longest.
     #[inline]
     fn next_color(&self) -> Option<Ready> {
-        if self.pinned.is_empty() && self.remote().offered() == 0 {
-            return self.ready.pop();
+        let (colors, oldest) = self.ready.len_and_oldest();
+        match self.is_next(colors, oldest) {
+            true => self.ready.pop(),
+            false => self.next_color_of_three(),
         }
-        self.next_color_of_three()
+    }
+
+    /// Whether the oldest of so many private colors comes before what is pinned or
+    /// offered, and no bundle need be taken back before it.
+    #[inline]
+    fn is_next(&self, colors: usize, oldest: u64) -> bool {
+        let remote = self.remote();
+        oldest < self.pinned.oldest_ticket()
+            && oldest < remote.oldest_offered()
+            && (colors >= LOW_COLORS || remote.oldest_bundle() == u64::MAX)
     }
 
     /// The same, while there are also pinned or offered colors.
@@ -362,11 +376,7 @@ impl Worker {
 
     /// Queues what others sent.
     fn take_mailbox(&self) {
-        let mailbox = &self.remote().mailbox;
-        if !mailbox.has_elements() {
-            return;
-        }
-        let colors = mailbox.take();
+        let colors = self.remote().mailbox.take();
         while let Some(color) = colors.pop_front() {
             self.settle_in(color);
         }

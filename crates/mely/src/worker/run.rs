@@ -7,7 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use mely_sched::{Batch, ReadyColor};
 
-use super::costs::Costs;
+use super::costs::{Costs, Manner};
 use super::{POLL_INTERVAL_CYCLES, TURN_CYCLES, Worker};
 use crate::builder::OnPanic;
 use crate::cell::OwnedColor;
@@ -72,11 +72,13 @@ struct Turn {
     limit: Cell<u32>,
     /// The one that is timed, counted from 0.
     timed: u32,
+    /// The color is a fresh one: another may follow it in the same turn.
+    fresh: bool,
 }
 
 impl Turn {
     /// A turn of a color that has `pending` events now.
-    fn new(batch: Batch, pending: u32, sample: Option<u32>) -> Self {
+    fn new(batch: Batch, pending: u32, sample: Option<u32>, fresh: bool) -> Self {
         // Each sample takes another event, so that handlers that take turns within
         // a color are all timed.
         let timed = sample.map(|number| number % pending.clamp(1, batch.events));
@@ -84,6 +86,7 @@ impl Turn {
             ran: Cell::new(0),
             limit: Cell::new(batch.short_events),
             timed: timed.unwrap_or(u32::MAX),
+            fresh,
         }
     }
 }
@@ -96,7 +99,7 @@ struct InARow<'a> {
     /// How many events had been run when they were last counted.
     counted: u32,
     /// They are new, or may be long.
-    with_care: bool,
+    manner: Manner,
 }
 
 impl<'a> InARow<'a> {
@@ -106,16 +109,18 @@ impl<'a> InARow<'a> {
             turn,
             id: HandlerId::UNRESOLVED,
             counted: turn.ran.get(),
-            with_care: true,
+            manner: Manner::WithCare,
         }
     }
 
     /// Turns to another handler.
     fn turn_to(&mut self, id: HandlerId, costs: &Costs, batch: Batch) {
-        self.count();
+        if self.counted < self.turn.ran.get() {
+            self.count();
+        }
         self.id = id;
-        self.with_care = costs.needs_attention(id);
-        if !costs.is_short(id) {
+        self.manner = costs.manner(id);
+        if self.manner != Manner::Short {
             let limit = self.turn.limit.get().min(batch.events);
             self.turn.limit.set(limit);
         }
@@ -140,21 +145,37 @@ impl Drop for InARow<'_> {
 }
 
 impl Worker {
-    /// Runs up to a batch of events of a color, and queues it again if more wait.
-    pub(super) fn run_turn(&self, color: OwnedColor) {
-        let remote = self.remote();
-        remote.counts.turns.add(1);
-        let estimate = i64::try_from(color.time_left_cycles()).unwrap_or(POLL_INTERVAL_CYCLES);
-        let until_poll = self.until_poll_cycles.get().saturating_sub(estimate);
-        self.until_poll_cycles.set(until_poll - TURN_CYCLES);
+    /// Runs a turn of what is ready.
+    #[inline]
+    pub(super) fn run(&self, ready: Ready) {
+        self.begin_turn(ready.time_left_cycles());
+        match ready {
+            Ready::Color(color) => self.run_turn(color, false),
+            Ready::Fresh(event) => self.run_turn(self.make_fresh(event), true),
+        }
+    }
 
-        self.ready.look_ahead(PREFETCH_COLORS, Ready::prefetch);
-        self.ready
-            .look_ahead(PREFETCH_EVENTS, Ready::prefetch_event);
-        self.ready
-            .look_ahead(PREFETCH_STATES, Ready::prefetch_state);
+    /// Counts a turn of events that take so long, and fetches ahead what follows.
+    #[inline]
+    fn begin_turn(&self, time_left_cycles: u64) {
+        self.remote().counts.turns.add(1);
+        // More than the interval makes no difference.
+        let estimate = time_left_cycles.min(POLL_INTERVAL_CYCLES as u64) as i64;
+        let until_poll = self.until_poll_cycles.get() - estimate - TURN_CYCLES;
+        self.until_poll_cycles.set(until_poll);
+        let ahead = [PREFETCH_COLORS, PREFETCH_EVENTS, PREFETCH_STATES];
+        self.ready.look_ahead(ahead, |stage, color| match stage {
+            0 => color.prefetch(),
+            1 => color.prefetch_event(),
+            _ => color.prefetch_state(),
+        });
+    }
+
+    /// Runs up to a batch of events of a color, and queues it again if more wait.
+    fn run_turn(&self, color: OwnedColor, fresh: bool) {
+        let remote = self.remote();
         let batch = self.shared.config.batch;
-        let turn = Turn::new(batch, color.len(), self.next_sample());
+        let turn = Turn::new(batch, color.len(), self.next_sample(), fresh);
         if color.is_poisoned() {
             color.discard(|_| remote.counts.events.shed.add(1));
         } else {
@@ -172,7 +193,7 @@ impl Worker {
             }
         }
         remote.counts.events.run.add(u64::from(turn.ran.get()));
-        if let Err(color) = color.release() {
+        if let Err(color) = color.release(self.cells()) {
             color.take_inbox(|e| self.costs.weigh_new(e));
             self.make_ready(Ready::Color(color));
         }
@@ -202,6 +223,7 @@ impl Worker {
             }
             let next = self.next.take();
             let next = next.or_else(|| color.pop(|e| self.costs.weigh_new(e)));
+            let next = next.or_else(|| self.next_fresh(color, turn, row.manner));
             let Some(event) = next else { return };
             color.unreserve();
             let id = event.handler_id();
@@ -210,16 +232,40 @@ impl Worker {
             }
             turn.ran.set(ran + 1);
             let timed = ran == turn.timed;
-            if timed || row.with_care {
+            if timed || row.manner == Manner::WithCare {
                 row.count();
                 self.run_with_care(event, id, &context, timed);
-                row.with_care = self.costs.needs_attention(id);
+                row.manner = self.costs.manner(id);
             } else {
                 // SAFETY: this worker owns the color, whose context this is, and
                 // runs one event at a time.
                 unsafe { event.run(&context) };
             }
         }
+    }
+
+    /// Lets the color of an event that is over be that of the next one, if both are
+    /// fresh: a turn of short events that have a color each is as long as one of
+    /// short events of the same color.
+    #[inline]
+    fn next_fresh(&self, color: &OwnedColor, turn: &Turn, manner: Manner) -> Option<Event> {
+        let goes_on = turn.fresh
+            && manner == Manner::Short
+            && self.until_poll_cycles.get() > 0
+            && color.is_as_new();
+        if !goes_on {
+            return None;
+        }
+        let next = self.ready.pop_if(|colors, first| {
+            matches!(first.color, Ready::Fresh(_)) && self.is_next(colors, first.ticket)
+        })?;
+        self.begin_turn(next.time_left_cycles());
+        let Ready::Fresh(event) = next else {
+            unreachable!("only a fresh one was wanted");
+        };
+        color.renew(self.fresh_id());
+        color.reserve();
+        Some(event)
     }
 
     /// Runs an event that is timed, new, or long.

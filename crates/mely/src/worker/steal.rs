@@ -191,10 +191,8 @@ impl Worker {
     /// Ends the search that this worker was woken for, now that it has work; the
     /// last to search passes the search on if there is more.
     pub(super) fn end_search(&self) {
-        if self.searching.replace(false)
-            && self.shared.idle.found_work()
-            && self.shared.has_work_worth_a_wake(&self.worth)
-        {
+        self.searching.set(false);
+        if self.shared.idle.found_work() && self.shared.has_work_worth_a_wake(&self.worth) {
             self.shared.wake_a_thief();
         }
     }
