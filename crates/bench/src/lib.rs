@@ -13,7 +13,7 @@
 //! | `implementation` | who runs it |
 //! | `rounds`, `tally`, `spin`, `random` | what the workloads have in common |
 //! | `peers` | the interleaved run |
-//! | `turns` | contenders in turn, repeated, without what was disturbed |
+//! | `repetition` | interleaved runs |
 //! | `paper/` | the microbenchmarks of the papers, under every policy |
 //! | `plot/` | pictures of what was measured |
 //! | `single` | one run in this or in another process |
@@ -31,12 +31,12 @@ mod peers;
 mod plot;
 mod provenance;
 mod random;
+mod repetition;
 mod report;
 mod rounds;
 mod single;
 mod spin;
 mod tally;
-mod turns;
 mod web;
 mod workloads;
 
@@ -51,6 +51,7 @@ pub use implementation::{Allocator, Implementation, UnknownImplementation};
 pub use paper::{PaperOptions, PaperWorkload};
 pub use peers::PeersOptions;
 pub use plot::PlotOptions;
+pub use repetition::Repetition;
 pub use report::Row;
 pub use single::SingleOptions;
 pub use web::WebOptions;

@@ -24,10 +24,10 @@ const MESSAGES: usize = 50;
 
 /// What the handlers take, as `adaptive` learns it on a Xeon at 2.5 GHz: Mely's
 /// policies get it from profiling.
-const ALLOCATE_CYCLES: u32 = 25_000;
-const ADD_CYCLES: u32 = 4_000;
-const MULTIPLY_CYCLES: u32 = 6_000;
-const REDUCE_CYCLES: u32 = 20_000;
+const ALLOCATE_CYCLES: u32 = 6_000;
+const ADD_CYCLES: u32 = 6_000;
+const MULTIPLY_CYCLES: u32 = 16_000;
+const REDUCE_CYCLES: u32 = 110_000;
 const COUNT_CYCLES: u32 = 100;
 
 const ALLOCATE: Handler = Handler::new("cache-aware::Allocate");

@@ -30,9 +30,9 @@ const NUMBERS: usize = 1000;
 
 /// What the handlers take, as `adaptive` learns it on a Xeon at 2.5 GHz: the papers'
 /// policies get it from profiling too.
-const ALLOCATE_CYCLES: u32 = 8_000;
-const SORT_CYCLES: u32 = 14_000;
-const MERGE_CYCLES: u32 = 4_000;
+const ALLOCATE_CYCLES: u32 = 7_000;
+const SORT_CYCLES: u32 = 15_000;
+const MERGE_CYCLES: u32 = 7_000;
 
 struct Handlers {
     allocate: Handler,

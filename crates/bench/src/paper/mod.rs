@@ -31,7 +31,6 @@ mod workload;
 
 use std::fmt;
 use std::io::{self, Write as _};
-use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
@@ -40,10 +39,10 @@ use mely::Policy;
 use self::measured::Measured;
 pub use self::workload::PaperWorkload;
 use crate::machine::Machine;
-use crate::report::{self, Row};
+use crate::repetition::Repetition;
+use crate::report::Row;
 use crate::single::{self, seconds};
 use crate::spin;
-use crate::turns::{Taken, Turns};
 use crate::{Error, Run};
 
 /// Options of the papers' microbenchmarks.
@@ -58,20 +57,9 @@ pub struct PaperOptions {
     /// How long each run measures, after a warm-up of a fifth of it.
     #[arg(long, default_value_t = 1.0, value_parser = seconds)]
     pub seconds: f64,
-    /// How many undisturbed runs each policy gets.
-    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..))]
-    pub repeat: u16,
-    /// Worker threads; by default one for each core.
-    #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1024))]
-    pub workers: Option<u16>,
-    /// Keeps disturbed runs too, for a first look on a busy machine. The table says
-    /// so; a file of figures cannot, so there is none.
-    #[arg(long, conflicts_with = "json")]
-    pub keep_disturbed: bool,
-    /// Also writes the figures to this file, as a JSON array, and the machine and the
-    /// command to FILE.machine.json beside it.
-    #[arg(long, value_name = "FILE")]
-    pub json: Option<PathBuf>,
+    /// How often, and where to.
+    #[command(flatten)]
+    pub repetition: Repetition,
 }
 
 /// A policy on a workload.
@@ -130,13 +118,10 @@ mod unit {
 }
 
 pub(crate) fn run(options: &PaperOptions) -> Result<(), Error> {
+    let repetition = &options.repetition;
     let run = Run {
-        workers: single::workers(options.workers),
+        workers: single::workers(repetition.workers),
         time: Duration::from_secs_f64(options.seconds),
-    };
-    let turns = Turns {
-        repeat: usize::from(options.repeat),
-        keep_disturbed: options.keep_disturbed,
     };
     let spin_rate = spin::cycles_per_second();
     if !spin::is_credible(spin_rate) {
@@ -144,27 +129,23 @@ pub(crate) fn run(options: &PaperOptions) -> Result<(), Error> {
     }
     write_header(options, &run).map_err(Error::Output)?;
     let mut rows = Vec::new();
+    let mut contenders = Vec::new();
     for workload in chosen(&options.workload, &PaperWorkload::ALL) {
-        let contender = |policy| Contender { workload, policy };
-        let policies = chosen(&options.policy, &Policy::ALL);
-        let contenders: Vec<_> = policies.into_iter().map(contender).collect();
-        let taken = turns.take(&contenders, |contender| contender.run(&run))?;
-        let of_workload: Vec<Row> = contenders
+        let policies = chosen(&options.policy, &Policy::ALL).into_iter();
+        let runs = policies.map(|policy| Contender { workload, policy });
+        let runs = repetition.interleave(runs, |contender| contender.run(&run))?;
+        let of_workload: Vec<Row> = runs
             .iter()
-            .zip(&taken)
-            .flat_map(|(contender, taken)| contender.rows(&taken.kept))
+            .flat_map(|contender| contender.what.rows(&contender.figures))
             .collect();
         table::write(workload, &of_workload, io::stdout()).map_err(Error::Output)?;
-        write_disturbed(&turns, &contenders, &taken).map_err(Error::Output)?;
         rows.extend(of_workload);
+        contenders.extend(runs);
     }
-    if rows.is_empty() {
-        return Err(Error::AlwaysDisturbed);
-    }
-    match &options.json {
-        Some(path) => report::write_json(&rows, path),
-        None => Ok(()),
-    }
+    repetition
+        .write_disturbed(&contenders)
+        .map_err(Error::Output)?;
+    repetition.keep(&rows)
 }
 
 fn chosen<T: Copy>(asked: &[T], all: &[T]) -> Vec<T> {
@@ -181,17 +162,6 @@ fn write_header(options: &PaperOptions, run: &Run) -> io::Result<()> {
         out,
         "{} workers, {} runs of {} s each, interleaved; medians. \"paper\" rows are from \
          other machines: only /nosteal, the ratio to no stealing, compares",
-        run.workers, options.repeat, options.seconds
+        run.workers, options.repetition.repeat, options.seconds
     )
-}
-
-fn write_disturbed(
-    turns: &Turns,
-    contenders: &[Contender],
-    taken: &[Taken<Measured>],
-) -> io::Result<()> {
-    contenders
-        .iter()
-        .zip(taken)
-        .try_for_each(|(contender, taken)| turns.write_disturbed(contender, taken, io::stdout()))
 }

@@ -34,7 +34,7 @@ const PENALTY: u32 = 1000;
 
 /// What the two handlers take, as `adaptive` learns it on a Xeon at 2.5 GHz: the
 /// papers' policies get it from profiling too.
-const CREATE_CYCLES: u32 = 20_000;
+const CREATE_CYCLES: u32 = 10_000;
 const ACCESS_CYCLES: u32 = 300;
 
 struct Handlers {

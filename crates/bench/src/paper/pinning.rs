@@ -35,10 +35,10 @@ const ROUND: u32 = 64;
 
 /// What the handlers take, as `adaptive` learns it on a Xeon at 2.5 GHz: Mely's
 /// policies get it from profiling. Most of it is system calls.
-const ACCEPT_CYCLES: u32 = 30_000;
-const READ_CYCLES: u32 = 4_000;
-const WRITE_CYCLES: u32 = 12_000;
-const CLOSE_CYCLES: u32 = 12_000;
+const ACCEPT_CYCLES: u32 = 20_000;
+const READ_CYCLES: u32 = 5_000;
+const WRITE_CYCLES: u32 = 19_000;
+const CLOSE_CYCLES: u32 = 18_000;
 
 struct Handlers {
     accept: Handler,

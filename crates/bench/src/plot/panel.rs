@@ -4,7 +4,7 @@ use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 use super::number;
-use super::picture::{Area, Failed, GREY, INK, TEXT, failed, text};
+use super::picture::{Area, Failed, GREY, INK, TEXT, WIDTH, failed, text};
 use crate::report::Row;
 
 /// The default policy, and the server that runs it.
@@ -17,18 +17,20 @@ const GRID: RGBColor = RGBColor(0xe3, 0xe6, 0xea);
 
 /// In pixels.
 const BAR_PITCH: u32 = 22;
-const CAPTION: u32 = 28;
-const AXIS: u32 = 26;
+/// The figures of the axis, and its name.
+const AXIS: u32 = 44;
 const MARGIN: u32 = 10;
+/// The widest letter of the names; most are narrower.
+const LETTER: u32 = 8;
+/// What the figure of a bar takes: `28.3 k`, with some space on both sides.
+const FIGURE: u32 = 64;
 
-/// How much longer the axis is than the longest bar: room for its figure.
-const ROOM: f64 = 1.25;
 /// The part of its pitch that a bar takes.
 const BAR: f64 = 0.68;
 
 /// The height of a panel of so many bars.
 pub(super) fn height(bars: usize) -> u32 {
-    u32::try_from(bars).unwrap_or(u32::MAX / BAR_PITCH) * BAR_PITCH + CAPTION + AXIS + 2 * MARGIN
+    u32::try_from(bars).unwrap_or(u32::MAX / BAR_PITCH) * BAR_PITCH + AXIS + 2 * MARGIN
 }
 
 fn color(implementation: &str) -> RGBColor {
@@ -39,16 +41,59 @@ fn color(implementation: &str) -> RGBColor {
     }
 }
 
-/// Draws the rows of one unit; `labels` is the width of the longest name.
-pub(super) fn draw(area: &Area<'_>, unit: &str, rows: &[&Row], labels: u32) -> Result<(), Failed> {
+/// Names as they stand beside the bars.
+pub(super) struct Names {
+    /// What all names begin with, and need not say.
+    prefix: &'static str,
+    /// The width of the longest, in pixels.
+    width: u32,
+}
+
+impl Names {
+    /// Where all are Mely's policies, no name needs to say so.
+    pub(super) fn of(rows: &[Row]) -> Self {
+        const MELY: &str = "mely/";
+        let all = rows.iter().all(|row| row.implementation.starts_with(MELY));
+        let mut names = Self {
+            prefix: if all { MELY } else { "" },
+            width: 0,
+        };
+        let letters = rows.iter().map(|row| names.short(row).chars().count());
+        let letters = u32::try_from(letters.max().unwrap_or(0)).unwrap_or(u32::MAX / LETTER);
+        names.width = (letters * LETTER).min(WIDTH / 4);
+        names
+    }
+
+    fn short<'a>(&self, row: &'a Row) -> &'a str {
+        let name = &row.implementation;
+        name.strip_prefix(self.prefix).unwrap_or(name)
+    }
+}
+
+/// The end of the axis: behind the longest bar there is room for its figure.
+fn axis_end(rows: &[&Row], width: u32) -> f64 {
     let most = rows.iter().map(|row| row.max).fold(0.0, f64::max);
-    let axis = if most > 0.0 { most * ROOM } else { 1.0 };
+    let bars = width.saturating_sub(FIGURE).max(1);
+    match most > 0.0 {
+        true => most * f64::from(width.max(1)) / f64::from(bars),
+        false => 1.0,
+    }
+}
+
+/// Draws the rows of one unit.
+pub(super) fn draw(
+    area: &Area<'_>,
+    unit: &str,
+    rows: &[&Row],
+    names: &Names,
+) -> Result<(), Failed> {
+    let (width, _) = area.dim_in_pixel();
+    let axis = axis_end(rows, width.saturating_sub(names.width + 2 * MARGIN));
     let bars = rows.len() as f64;
     let mut chart = ChartBuilder::on(area)
         .margin(MARGIN)
-        .caption(unit, text(TEXT + 1, INK))
         .x_label_area_size(AXIS)
-        .y_label_area_size(labels)
+        .y_label_area_size(names.width)
         .build_cartesian_2d(0.0..axis, 0.0..bars)
         .map_err(failed)?;
     chart
@@ -57,6 +102,8 @@ pub(super) fn draw(area: &Area<'_>, unit: &str, rows: &[&Row], labels: u32) -> R
         .disable_y_axis()
         .y_labels(0)
         .x_labels(5)
+        .x_desc(unit)
+        .axis_desc_style(text(TEXT, INK))
         .x_label_formatter(&|x| number::tick(*x))
         .label_style(text(TEXT - 1, GREY))
         .axis_style(GREY)
@@ -72,25 +119,29 @@ pub(super) fn draw(area: &Area<'_>, unit: &str, rows: &[&Row], labels: u32) -> R
             [(0.0, low), (row.median, high)],
             color(&row.implementation).filled(),
         );
-        let whisker = |points: Vec<(f64, f64)>| PathElement::new(points, INK);
-        let end = |x: f64| whisker(vec![(x, middle - BAR / 5.0), (x, middle + BAR / 5.0)]);
-        let elements = [
-            whisker(vec![(row.min, middle), (row.max, middle)]),
-            end(row.min),
-            end(row.max),
-        ];
         chart.draw_series([bar]).map_err(failed)?;
         if row.min < row.max {
-            chart.draw_series(elements).map_err(failed)?;
+            chart.draw_series(whisker(row, middle)).map_err(failed)?;
         }
         let right = text(TEXT, INK).pos(Pos::new(HPos::Left, VPos::Center));
         let left = text(TEXT, INK).pos(Pos::new(HPos::Right, VPos::Center));
         let figure = EmptyElement::at((row.max, middle))
             + Text::new(number::short(row.median), (6, 0), right);
-        let name =
-            EmptyElement::at((0.0, middle)) + Text::new(row.implementation.clone(), (-6, 0), left);
+        let name = names.short(row).to_owned();
+        let name = EmptyElement::at((0.0, middle)) + Text::new(name, (-6, 0), left);
         chart.draw_series([figure]).map_err(failed)?;
         chart.draw_series([name]).map_err(failed)?;
     }
     Ok(())
+}
+
+/// A line from the least to the most, with its two ends.
+fn whisker(row: &Row, middle: f64) -> [PathElement<(f64, f64)>; 3] {
+    let line = |points: [(f64, f64); 2]| PathElement::new(points, INK);
+    let end = |x| line([(x, middle - BAR / 5.0), (x, middle + BAR / 5.0)]);
+    [
+        line([(row.min, middle), (row.max, middle)]),
+        end(row.min),
+        end(row.max),
+    ]
 }

@@ -9,7 +9,7 @@ use plotters::coord::Shift;
 use plotters::prelude::*;
 
 use super::figures::Group;
-use super::panel;
+use super::panel::{self, Names};
 use crate::report::Row;
 
 pub(super) type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
@@ -22,11 +22,9 @@ pub(super) const GREY: RGBColor = RGBColor(0x5f, 0x6b, 0x7a);
 const BACKGROUND: RGBColor = RGBColor(0xff, 0xff, 0xff);
 
 /// In pixels: text is read at about the width of a page of documentation.
-const WIDTH: u32 = 840;
+pub(super) const WIDTH: u32 = 840;
 const TITLE: u32 = 64;
 pub(super) const TEXT: u32 = 13;
-/// The widest letter of the names, at that size; most are narrower.
-const LETTER: u32 = 8;
 
 pub(super) fn text(size: u32, color: RGBColor) -> TextStyle<'static> {
     TextStyle {
@@ -63,13 +61,7 @@ pub(super) fn draw(group: &Group) -> Result<String, Failed> {
     let heights: Vec<u32> = std::iter::once(height_of(0)).chain(heights).collect();
     let size = (WIDTH, TITLE + heights.iter().sum::<u32>());
 
-    let names = group
-        .rows
-        .iter()
-        .map(|row| row.implementation.chars().count());
-    let labels = u32::try_from(names.max().unwrap_or(0)).unwrap_or(0) * LETTER;
-    let labels = labels.min(WIDTH / 3);
-
+    let names = Names::of(&group.rows);
     let mut svg = String::new();
     {
         let root = SVGBackend::with_string(&mut svg, size).into_drawing_area();
@@ -83,7 +75,7 @@ pub(super) fn draw(group: &Group) -> Result<String, Failed> {
             let columns = if row == 0 { 1 } else { 2 };
             for (area, (unit, rows)) in line.split_evenly((1, columns)).iter().zip(&mut panels) {
                 let (area, _) = area.split_vertically(panel::height(rows.len()));
-                panel::draw(&area, unit, rows, labels)?;
+                panel::draw(&area, unit, rows, &names)?;
             }
         }
         root.present().map_err(failed)?;
