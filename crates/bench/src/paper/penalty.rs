@@ -9,7 +9,9 @@
 //!
 //! The paper gives no sizes but one hint, 29 cache misses an event: B walks through
 //! 2 KiB, which are 32 lines. 100 arrays of 64 KiB fit one by one into any core's
-//! level-2 cache, and together into none, as on the paper's machine.
+//! level-2 cache, and together into none, as on the paper's machine. With 1000 of them
+//! the allocator returns the memory in each round and gets it again, and page faults
+//! are all there is to see: without stealing 0.8 million events a second instead of 5.
 
 use std::hint::black_box;
 use std::sync::Arc;
