@@ -13,17 +13,25 @@
 //! | `implementation` | who runs it |
 //! | `rounds`, `tally`, `spin`, `random` | what the workloads have in common |
 //! | `peers` | the interleaved run |
+//! | `repetition` | interleaved runs |
+//! | `paper/` | the microbenchmarks of the papers, under every policy |
+//! | `plot/` | pictures of what was measured |
 //! | `single` | one run in this or in another process |
 //! | `web` | the web server beside nginx |
 //! | `disturbance` | whether something else used the machine meanwhile |
 //! | `machine` | what the machine is |
+//! | `provenance` | the machine and the command, beside a file of figures |
 //! | `report` | the table and the JSON file |
 
 mod disturbance;
 mod implementation;
 mod machine;
+mod paper;
 mod peers;
+mod plot;
+mod provenance;
 mod random;
+mod repetition;
 mod report;
 mod rounds;
 mod single;
@@ -40,7 +48,10 @@ use std::{fmt, io};
 use clap::{Parser, Subcommand};
 
 pub use implementation::{Allocator, Implementation, UnknownImplementation};
+pub use paper::{PaperOptions, PaperWorkload};
 pub use peers::PeersOptions;
+pub use plot::PlotOptions;
+pub use repetition::Repetition;
 pub use report::Row;
 pub use single::SingleOptions;
 pub use web::WebOptions;
@@ -55,6 +66,10 @@ pub enum Bench {
     Single(SingleOptions),
     /// CPU time per request of the web server beside nginx's, on a file of 1 KB.
     Web(WebOptions),
+    /// The microbenchmarks of the papers under every policy, beside the papers' figures.
+    Paper(PaperOptions),
+    /// Pictures (SVG) of files that the other benchmarks wrote with --json.
+    Plot(PlotOptions),
 }
 
 /// Runs a benchmark and prints what it found.
@@ -79,6 +94,8 @@ pub fn run(bench: &Bench) -> Result<(), Error> {
         Bench::Peers(options) => peers::run(options),
         Bench::Single(options) => single::run(options),
         Bench::Web(options) => web::run(options),
+        Bench::Paper(options) => paper::run(options),
+        Bench::Plot(options) => plot::run(options),
     }
 }
 
@@ -136,6 +153,29 @@ pub enum Error {
         /// Why it failed.
         source: Failure,
     },
+    /// The run of a paper's microbenchmark failed.
+    Paper {
+        /// What was run.
+        workload: PaperWorkload,
+        /// Under which policy.
+        policy: mely::Policy,
+        /// Why it failed.
+        source: Failure,
+    },
+    /// A file of figures is none that a benchmark wrote, or is cut off.
+    Figures {
+        /// Where it is.
+        path: PathBuf,
+        /// What is wrong with it.
+        what: String,
+    },
+    /// A picture could not be drawn.
+    Picture {
+        /// The file that it is for.
+        path: PathBuf,
+        /// What the plotting library says.
+        what: String,
+    },
     /// A file could not be read or written.
     File {
         /// Where it is.
@@ -171,6 +211,19 @@ impl fmt::Display for Error {
                 implementation,
                 source,
             } => write!(f, "{workload} by {implementation} failed: {source}"),
+            Error::Paper {
+                workload,
+                policy,
+                source,
+            } => write!(f, "{workload} under {policy} failed: {source}"),
+            Error::Figures { path, what } => write!(
+                f,
+                "{}: {what}; give files that `mely bench ... --json FILE` wrote",
+                path.display()
+            ),
+            Error::Picture { path, what } => {
+                write!(f, "{} cannot be drawn: {what}", path.display())
+            }
             Error::File { path, source } => write!(f, "{}: {source}", path.display()),
             Error::Web { what, source } => write!(f, "cannot use {what}: {source}"),
             Error::Output(source) => write!(f, "standard output: {source}"),
@@ -194,11 +247,15 @@ impl fmt::Display for Error {
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            Error::Run { source, .. } => Some(&**source),
+            Error::Run { source, .. } | Error::Paper { source, .. } => Some(&**source),
             Error::File { source, .. } | Error::Web { source, .. } | Error::Output(source) => {
                 Some(source)
             }
-            Error::ShortenedWork { .. } | Error::AlwaysDisturbed | Error::NothingToRun => None,
+            Error::Figures { .. }
+            | Error::Picture { .. }
+            | Error::ShortenedWork { .. }
+            | Error::AlwaysDisturbed
+            | Error::NothingToRun => None,
         }
     }
 }

@@ -4,10 +4,10 @@ use std::fmt;
 use std::fs;
 use std::process::Command;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Facts that a figure means nothing without.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Machine {
     /// Cores that the process may use.
     pub(crate) cores: usize,

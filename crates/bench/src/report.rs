@@ -1,24 +1,26 @@
 //! What a benchmark found: a table to read, an array of rows to keep.
 
+use std::borrow::Cow;
 use std::fs;
 use std::io::{self, Write};
 use std::path::Path;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::Error;
+use crate::provenance;
 
 /// What an implementation reached on a workload.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Row {
     /// The benchmark, as its subcommand is named.
-    pub bench: &'static str,
+    pub bench: Cow<'static, str>,
     /// The workload.
     pub workload: String,
     /// The implementation.
     pub implementation: String,
     /// What the figures are of.
-    pub unit: &'static str,
+    pub unit: Cow<'static, str>,
     /// The middle of the runs.
     pub median: f64,
     /// The least of the runs.
@@ -46,10 +48,10 @@ impl Row {
             _ => runs[middle],
         };
         Some(Self {
-            bench,
+            bench: bench.into(),
             workload,
             implementation,
-            unit,
+            unit: unit.into(),
             median,
             min,
             max,
@@ -91,7 +93,7 @@ fn ratio(row: &Row, base: &str, rows: &[Row]) -> Option<f64> {
     rows.iter().find(same).map(|base| row.median / base.median)
 }
 
-/// Writes rows as a JSON array.
+/// Writes rows as a JSON array, and beside it what machine and command they are of.
 pub(crate) fn write_json(rows: &[Row], path: &Path) -> Result<(), Error> {
     let failed = |source| Error::File {
         path: path.to_owned(),
@@ -99,7 +101,8 @@ pub(crate) fn write_json(rows: &[Row], path: &Path) -> Result<(), Error> {
     };
     let mut text = serde_json::to_string_pretty(rows).map_err(|error| failed(error.into()))?;
     text.push('\n');
-    fs::write(path, text).map_err(failed)
+    fs::write(path, text).map_err(failed)?;
+    provenance::write(path)
 }
 
 #[cfg(test)]

@@ -1,0 +1,167 @@
+//! `paper`: the microbenchmarks of the papers, under every policy.
+//!
+//! Each is as its paper defines it, run on the machine that is there (seed 000, section
+//! V-B, on 8 cores; seed 002, section 4.2, on 4). What the papers measured stands beside
+//! it, for the rows that they have: figures of machines from 2008, so only the ratios to
+//! the run without stealing compare. Every figure comes from the runtime's own metrics.
+//!
+//! | file | what |
+//! |---|---|
+//! | `workload` | the workloads by name |
+//! | `unbalanced`, `penalty`, `cache_efficient` | those of seed 000 |
+//! | `pipeline`, `cache_aware`, `batch`, `pinning` | those of seed 002 |
+//! | `join`, `cores` | the end of a round; which cores are loaded |
+//! | `measured` | when to measure, and the columns of the tables |
+//! | `published` | what the papers measured |
+//! | `table` | both, to read |
+
+mod batch;
+mod cache_aware;
+mod cache_efficient;
+mod cores;
+mod join;
+mod measured;
+mod penalty;
+mod pinning;
+mod pipeline;
+mod published;
+mod table;
+mod unbalanced;
+mod workload;
+
+use std::fmt;
+use std::io::{self, Write as _};
+use std::time::Duration;
+
+use clap::Args;
+use mely::Policy;
+
+use self::measured::Measured;
+pub use self::workload::PaperWorkload;
+use crate::machine::Machine;
+use crate::repetition::Repetition;
+use crate::report::Row;
+use crate::single::{self, seconds};
+use crate::spin;
+use crate::{Error, Run};
+
+/// Options of the papers' microbenchmarks.
+#[derive(Clone, Debug, Args)]
+pub struct PaperOptions {
+    /// Only these workloads; by default all.
+    #[arg(long, value_delimiter = ',')]
+    pub workload: Vec<PaperWorkload>,
+    /// Only these policies, as mely-base or adaptive; by default all.
+    #[arg(long, value_name = "POLICY", value_delimiter = ',')]
+    pub policy: Vec<Policy>,
+    /// How long each run measures, after a warm-up of a fifth of it.
+    #[arg(long, default_value_t = 1.0, value_parser = seconds)]
+    pub seconds: f64,
+    /// How often, and where to.
+    #[command(flatten)]
+    pub repetition: Repetition,
+}
+
+/// A policy on a workload.
+#[derive(Clone, Copy, Debug)]
+struct Contender {
+    workload: PaperWorkload,
+    policy: Policy,
+}
+
+impl fmt::Display for Contender {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.workload, self.policy)
+    }
+}
+
+impl Contender {
+    fn run(&self, run: &Run) -> Result<Measured, Error> {
+        let &Self { workload, policy } = self;
+        workload.run(policy, run).map_err(|source| Error::Paper {
+            workload,
+            policy,
+            source,
+        })
+    }
+
+    /// A row for each quantity that at least one run has.
+    fn rows(&self, runs: &[Measured]) -> Vec<Row> {
+        let quantity = |unit, of: fn(&Measured) -> Option<f64>| {
+            let figures = runs.iter().filter_map(of).collect();
+            let implementation = format!("mely/{}", self.policy);
+            Row::of(
+                "paper",
+                self.workload.to_string(),
+                implementation,
+                unit,
+                figures,
+            )
+        };
+        let rows = [
+            quantity(self.workload.unit(), |m| Some(m.rate)),
+            quantity(unit::LOCKING, |m| Some(m.locking_percent)),
+            quantity(unit::STEALS, |m| Some(m.steals_per_second)),
+            quantity(unit::CYCLES_PER_STEAL, |m| m.cycles_per_steal),
+            quantity(unit::STOLEN_PER_STEAL, |m| m.stolen_cycles_per_steal),
+        ];
+        rows.into_iter().flatten().collect()
+    }
+}
+
+/// The quantities beside the rate.
+mod unit {
+    pub(super) const LOCKING: &str = "locking %";
+    pub(super) const STEALS: &str = "steals/s";
+    pub(super) const CYCLES_PER_STEAL: &str = "cycles/steal";
+    pub(super) const STOLEN_PER_STEAL: &str = "stolen cycles/steal";
+}
+
+pub(crate) fn run(options: &PaperOptions) -> Result<(), Error> {
+    let repetition = &options.repetition;
+    let run = Run {
+        workers: single::workers(repetition.workers),
+        time: Duration::from_secs_f64(options.seconds),
+    };
+    let spin_rate = spin::cycles_per_second();
+    if !spin::is_credible(spin_rate) {
+        return Err(Error::ShortenedWork { spin_rate });
+    }
+    write_header(options, &run).map_err(Error::Output)?;
+    let mut rows = Vec::new();
+    let mut contenders = Vec::new();
+    for workload in chosen(&options.workload, &PaperWorkload::ALL) {
+        let policies = chosen(&options.policy, &Policy::ALL).into_iter();
+        let runs = policies.map(|policy| Contender { workload, policy });
+        let runs = repetition.interleave(runs, |contender| contender.run(&run))?;
+        let of_workload: Vec<Row> = runs
+            .iter()
+            .flat_map(|contender| contender.what.rows(&contender.figures))
+            .collect();
+        table::write(workload, &of_workload, io::stdout()).map_err(Error::Output)?;
+        rows.extend(of_workload);
+        contenders.extend(runs);
+    }
+    repetition
+        .write_disturbed(&contenders)
+        .map_err(Error::Output)?;
+    repetition.keep(&rows)
+}
+
+fn chosen<T: Copy>(asked: &[T], all: &[T]) -> Vec<T> {
+    match asked {
+        [] => all.to_vec(),
+        asked => asked.to_vec(),
+    }
+}
+
+fn write_header(options: &PaperOptions, run: &Run) -> io::Result<()> {
+    let mut out = io::stdout();
+    writeln!(out, "{}", Machine::detect())?;
+    writeln!(
+        out,
+        "{} workers, {} runs of {} s each, interleaved; medians. \"paper\" rows are from \
+         other machines: only /nosteal, the ratio to no stealing, compares",
+        run.workers, options.repetition.repeat, options.seconds
+    )
+}
