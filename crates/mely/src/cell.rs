@@ -10,9 +10,10 @@
 mod owned;
 
 use core::cell::Cell;
+use core::mem::ManuallyDrop;
 use core::ptr::NonNull;
 use std::any::Any;
-use std::sync::atomic::Ordering::{AcqRel, Relaxed};
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 
 use mely_sched::{ColorQueue, Link};
 
@@ -20,6 +21,7 @@ pub(crate) use self::owned::OwnedColor;
 use crate::event::{Event, StatePtr};
 use crate::inbox::{Inbox, Pushed};
 use crate::panics::drop_safely;
+use crate::prefetch;
 use crate::pool::Pool;
 use crate::shared::Shared;
 use crate::sync::{Arc, AtomicUsize, Mutex, lock, unpoison};
@@ -62,6 +64,8 @@ pub(crate) struct ColorCell {
     queue: ColorQueue<Event>,
     home: Cell<WorkerIndex>,
     poisoned: Cell<bool>,
+    /// Somebody else than the owner has had a reference.
+    given_out: Cell<bool>,
     /// Its number, for people; changes only while the owner alone refers to it.
     id: Cell<u64>,
     // Shared again.
@@ -93,6 +97,7 @@ impl ColorRef {
         let reused = worker::with_current(shared, |w| w.and_then(|w| w.cells().take()));
         let mut cell = reused.unwrap_or_else(|| ColorCell::new(shared));
         cell.begin(id, traits);
+        cell.given_out.set(true);
         Self(NonNull::from(Box::leak(cell)))
     }
 
@@ -167,6 +172,12 @@ impl ColorRef {
         }
     }
 
+    /// Asks for the line that posting writes.
+    #[inline]
+    pub(crate) fn prefetch_for_post(&self) {
+        prefetch::line_for_writing(self.0.as_ptr());
+    }
+
     /// Gives an event to the color. Whoever gets the color back has become its
     /// owner and must schedule it.
     #[inline]
@@ -205,15 +216,88 @@ impl Clone for ColorRef {
     }
 }
 
+impl ColorRef {
+    /// Gives up a reference unless it is the last: then it comes back.
+    #[inline]
+    fn give_up(self) -> Result<(), Self> {
+        let this = ManuallyDrop::new(self);
+        let refs = &this.cell().refs;
+        // Acquire: the last one sees all that was done through the others.
+        let mut count = refs.load(Acquire);
+        while count > 1 {
+            // Release: all that was done through this reference comes before the end
+            // of the cell.
+            match refs.compare_exchange_weak(count, count - 1, AcqRel, Acquire) {
+                Ok(_) => return Ok(()),
+                Err(found) => count = found,
+            }
+        }
+        Err(ManuallyDrop::into_inner(this))
+    }
+
+    /// Gives up a reference; ends the color if it is the last, which no outbox may
+    /// hold.
+    pub(crate) fn end_now(self) {
+        let mut last = self;
+        while let Err(again) = last.give_up() {
+            if again.is_last() {
+                // SAFETY: no counted reference is left, and nobody has another.
+                unsafe { ColorCell::end(ManuallyDrop::new(again).0) };
+                return;
+            }
+            last = again;
+        }
+    }
+
+    /// Makes the last reference none. False if there are others again: an outbox
+    /// has delivered to the color meanwhile.
+    fn is_last(&self) -> bool {
+        let refs = &self.cell().refs;
+        // Acquire and release: as in `give_up`.
+        refs.compare_exchange(1, 0, AcqRel, Acquire).is_ok()
+    }
+
+    /// Lets an outbox hold the color without counting it, and asks for its line.
+    #[inline]
+    pub(crate) fn pass(&self) -> Passing {
+        self.prefetch_for_post();
+        Passing(self.0)
+    }
+}
+
 impl Drop for ColorRef {
     #[inline]
     fn drop(&mut self) {
-        // Release: all that was done through this reference comes before the end
-        // of the cell. Acquire: the last one sees all of it.
-        if self.cell().refs.fetch_sub(1, AcqRel) == 1 {
-            // SAFETY: no reference is left.
-            unsafe { ColorCell::end(self.0) };
+        if let Err(last) = Self(self.0).give_up() {
+            last.drop_last();
         }
+    }
+}
+
+impl ColorRef {
+    /// Ends the color, now or once no outbox can hold it.
+    #[cold]
+    fn drop_last(self) {
+        let shared = Arc::clone(self.shared());
+        match shared.nobody_passes() {
+            true => self.end_now(),
+            false => shared.end_later(self),
+        }
+    }
+}
+
+/// A color in an outbox: no counted reference.
+///
+/// There is one only while the outbox of its worker is in use, and while that is so
+/// the color is not ended: see `docs/protocols.md`, "Passing".
+pub(crate) struct Passing(NonNull<ColorCell>);
+
+impl Passing {
+    /// Gives an event to the color: see [`ColorRef::deliver`].
+    #[inline]
+    pub(crate) fn deliver(self, event: Event) -> Option<OwnedColor> {
+        // It counts for nobody, and is not dropped.
+        ManuallyDrop::new(ColorRef(self.0)).deliver(event)
     }
 }
 
@@ -226,6 +310,7 @@ impl ColorCell {
             queue: ColorQueue::new(),
             home: Cell::new(0),
             poisoned: Cell::new(false),
+            given_out: Cell::new(false),
             id: Cell::new(0),
             pending: AtomicUsize::new(0),
             traits: Traits {
@@ -245,6 +330,7 @@ impl ColorCell {
         self.inbox.begin(false);
         self.home.set(traits.home);
         self.poisoned.set(false);
+        self.given_out.set(false);
         self.id.set(id);
         self.pending.store(0, Relaxed);
         self.traits = traits;

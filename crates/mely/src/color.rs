@@ -326,7 +326,11 @@ impl<T: Send + 'static> Via<'_, T> {
             }
             let state = self.target.state;
             let event = match worker {
-                Some(worker) => worker.event(self.handler, state, event),
+                Some(worker) => {
+                    // While the event is made, the color comes from wherever it is.
+                    color.prefetch_for_post();
+                    worker.event(self.handler, state, event)
+                }
                 None => self.unweighed(event),
             };
             shared.post(color, event, worker);

@@ -139,6 +139,31 @@ impl<P: Linked> Inbox<P> {
         Self::is_element(self.word.load(Relaxed))
     }
 
+    /// For the owner, ahead of [`take`](Self::take): shows the element behind `behind`
+    /// newer ones, if there is one, to fetch it into the cache.
+    ///
+    /// Elements from other cores are a chain of dependent cache misses: one that
+    /// walks a step farther each time it comes by, and fetches where it ends, pays
+    /// for none of them.
+    #[inline]
+    pub(crate) fn look(&self, behind: usize, look: impl FnOnce(*const P::Target)) {
+        // Acquire pairs with the release of every push in the chain.
+        let mut at = self.word.load(Acquire);
+        for _ in 0..behind {
+            if !Self::is_element(at) {
+                return;
+            }
+            let Some(element) = NonNull::new(at) else { return };
+            // SAFETY: only the owner, the caller, takes elements out, so this one is
+            // live; its link was set before it was pushed, and stays.
+            let next = unsafe { P::link(element) }.get();
+            at = next.map_or(ptr::null_mut(), NonNull::as_ptr);
+        }
+        if Self::is_element(at) {
+            look(at);
+        }
+    }
+
     /// Takes all elements, oldest first. Leaves an open inbox open and a closed one
     /// closed.
     #[inline]

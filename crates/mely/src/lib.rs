@@ -55,6 +55,7 @@ mod loom_tests;
 mod metrics;
 pub mod net;
 mod panics;
+mod passes;
 mod pool;
 mod prefetch;
 mod prometheus;

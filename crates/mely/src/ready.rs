@@ -42,6 +42,14 @@ impl Ready {
         }
     }
 
+    /// Asks for the line of one more event of its inbox, behind so many newer ones.
+    #[inline]
+    pub(crate) fn prefetch_inbox(&self, behind: usize) {
+        if let Ready::Color(color) = self {
+            color.prefetch_inbox(behind);
+        }
+    }
+
     /// Asks for the line of the state of its first event, for which both must have
     /// come.
     #[inline]

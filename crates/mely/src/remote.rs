@@ -8,6 +8,7 @@ use crate::cell::OwnedColor;
 use crate::counters::WorkerCounts;
 use crate::held::{self, Giver, Held, Taker};
 use crate::inbox::Inbox;
+use crate::passes::Passes;
 use crate::ready::Ready;
 use crate::sync::{Arc, AtomicBool, AtomicU64, AtomicUsize, Mutex, lock};
 use crate::worker::{self, Driver, HandlerTable};
@@ -58,6 +59,8 @@ pub(crate) struct Remote {
     oldest_bundle: AtomicU64,
     /// The worker runs an event that may be long: thieves may take its mailbox.
     pub(crate) busy_long: AtomicBool,
+    /// Whether its outbox is in use.
+    pub(crate) passes: Passes,
     /// How many of its timers have been cancelled and not dropped yet.
     pub(crate) timers_cancelled: std::sync::atomic::AtomicUsize,
     pub(crate) counts: WorkerCounts,
@@ -83,6 +86,7 @@ impl Remote {
             oldest_offered: AtomicU64::new(u64::MAX),
             oldest_bundle: AtomicU64::new(u64::MAX),
             busy_long: AtomicBool::new(false),
+            passes: Passes::new(),
             timers_cancelled: std::sync::atomic::AtomicUsize::new(0),
             counts: WorkerCounts::default(),
             handlers: worker::new_table(),

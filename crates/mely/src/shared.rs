@@ -17,6 +17,7 @@ use crate::event::{Event, Node, StatePtr};
 use crate::handler::Handler;
 use crate::idle::{Idle, WORKERS_MAX};
 use crate::inbox::Pushed;
+use crate::passes::{self, WaitingColors};
 use crate::pool::Reserve;
 use crate::reactor::{Reactor, Watch};
 use crate::remote::Remote;
@@ -57,6 +58,8 @@ pub(crate) struct Shared {
     pub(crate) free_cells: Arc<Reserve<ColorCell>>,
     /// What threads outside the runtime made happen to events.
     pub(crate) outside: EventCounts,
+    /// Colors that end once no outbox can hold them.
+    waiting: WaitingColors,
     phase: AtomicUsize,
     next_color: AtomicU64,
     next_home: AtomicUsize,
@@ -86,6 +89,7 @@ impl Shared {
             free_nodes: Reserve::new(blocks_max),
             free_cells: Reserve::new(blocks_max),
             outside: EventCounts::default(),
+            waiting: WaitingColors::new(),
             phase: AtomicUsize::new(Phase::Running as usize),
             next_color: AtomicU64::new(u64::from(u16::MAX) + 1),
             next_home: AtomicUsize::new(0),
@@ -209,6 +213,8 @@ impl Shared {
         let small = unpoison(self.small.lock()).take();
         let watch = unpoison(self.single_watch.lock()).take();
         drop((system, small, watch));
+        let waiting = self.waiting.take(&self.remotes, true);
+        waiting.into_iter().for_each(ColorRef::end_now);
         self.free_cells.clear();
     }
 
@@ -221,6 +227,29 @@ impl Shared {
         let reactors = self.remotes.iter().filter_map(|r| r.driver.reactor());
         let single = self.single.get().map(|single| &**single);
         reactors.chain(single).for_each(Reactor::clear);
+    }
+
+    /// Whether no outbox can hold a color to which the caller has the last counted
+    /// reference.
+    #[inline]
+    pub(crate) fn nobody_passes(&self) -> bool {
+        passes::nobody_passes(&self.remotes)
+    }
+
+    /// Keeps the last reference to a color that an outbox may hold.
+    #[cold]
+    pub(crate) fn end_later(&self, color: ColorRef) {
+        self.waiting.keep(color, &self.remotes);
+        self.end_waiting_colors();
+    }
+
+    /// Ends the colors that had to wait for an outbox and need not any more.
+    #[inline]
+    pub(crate) fn end_waiting_colors(&self) {
+        if self.waiting.any() {
+            let ready = self.waiting.take(&self.remotes, false);
+            ready.into_iter().for_each(ColorRef::end_now);
+        }
     }
 
     /// Whether every worker has returned: no event will ever run again.

@@ -95,6 +95,7 @@ impl OwnedColor {
 
     /// A reference for others.
     pub(crate) fn to_ref(&self) -> ColorRef {
+        self.cell().given_out.set(true);
         ColorRef::clone(&self.borrow())
     }
 
@@ -191,15 +192,13 @@ impl OwnedColor {
         Self(NonNull::from(Box::leak(cell)))
     }
 
-    /// Whether nobody else refers to the color, and nothing is pending: it could as
-    /// well be another one.
+    /// Whether nobody else has ever referred to the color, and nothing is pending: it
+    /// could as well be another one.
     #[inline]
     pub(crate) fn is_as_new(&self) -> bool {
         let cell = self.cell();
-        // Acquire: as in `try_end`.
         cell.queue.is_empty()
-            && cell.refs.load(Acquire) == 1
-            && !cell.inbox.has_elements()
+            && !cell.given_out.get()
             && !cell.poisoned.get()
     }
 
@@ -220,6 +219,14 @@ impl OwnedColor {
     #[inline]
     pub(crate) fn prefetch_event(&self) {
         self.cell().queue.look_first(Event::prefetch);
+    }
+
+    /// Asks for the line of one more event in its inbox, behind so many newer ones;
+    /// touches the color and these.
+    #[inline]
+    pub(crate) fn prefetch_inbox(&self, behind: usize) {
+        // They will be written: each is linked to the one after it.
+        self.cell().inbox.look(behind, prefetch::line_for_writing);
     }
 
     /// Asks for the line of the state that its first event works on; touches both.
@@ -262,8 +269,9 @@ impl OwnedColor {
         }
         // Acquire pairs with the release of the references that were dropped: what
         // they posted is seen in the inbox.
-        if cell.refs.load(Acquire) == 1 {
-            // Nobody else can post or get another reference.
+        if cell.refs.load(Acquire) == 1 && (!cell.given_out.get() || cell.shared.nobody_passes()) {
+            // Nobody else can post or get another reference. What an outbox has
+            // delivered meanwhile is in the inbox.
             return match cell.inbox.has_elements() {
                 true => Err(self),
                 false => Ok(Some(self.into_raw())),

@@ -4,6 +4,7 @@
 //! simulator in its place, only call it and sleep when it says so.
 
 mod costs;
+mod outbox;
 mod run;
 mod steal;
 mod thread;
@@ -15,6 +16,7 @@ use std::time::{Duration, Instant};
 use mely_sched::{CoreQueue, Ewma, ReadyColor, Ticketed, Worthiness};
 
 use self::costs::Costs;
+use self::outbox::Outbox;
 pub(crate) use self::costs::{HandlerTable, new_table};
 pub(crate) use self::thread::{run_worker, with_any_current, with_current};
 use crate::cell::{CellPool, ColorRef, OwnedColor};
@@ -86,6 +88,7 @@ pub(crate) struct Worker {
     steal_cost: Cell<Ewma>,
     /// The only pending event of the color being run, posted by itself.
     next: Cell<Option<Event>>,
+    outbox: Outbox,
     /// The color of the event being run.
     running: Cell<Option<NonNull<OwnedColor>>>,
     next_ticket: Cell<u64>,
@@ -117,6 +120,7 @@ impl Worker {
             victims,
             steal_cost: Cell::new(Ewma::new()),
             next: Cell::new(None),
+            outbox: Outbox::default(),
             running: Cell::new(None),
             next_ticket: Cell::new(0),
             until_sample: Cell::new((1, 0)),
@@ -198,9 +202,7 @@ impl Worker {
             self.post_to_running(running, event);
             return;
         }
-        if let Some(owned) = color.deliver(event) {
-            self.schedule(owned);
-        }
+        self.pass(color, event);
     }
 
     /// Posts to the color that is being run: an event that would be the only one
@@ -391,6 +393,7 @@ impl Worker {
     /// Looks at timers and descriptors without waiting.
     fn poll(&self) {
         self.until_poll_cycles.set(POLL_INTERVAL_CYCLES);
+        self.shared.end_waiting_colors();
         let remote = self.remote();
         let running = self.shared.phase() == Phase::Running;
         if remote.driver.has_sources() {

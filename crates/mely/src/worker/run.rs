@@ -36,7 +36,8 @@ const PREFETCH_COLORS: usize = 8;
 /// own must have come.
 const PREFETCH_EVENTS: usize = 4;
 
-/// How many turns ahead the line of the state follows, to which the event points.
+/// How many turns ahead the line of the state follows, to which the event points. In
+/// the turns between it and the color's, one event more of the inbox each.
 const PREFETCH_STATES: usize = 1;
 
 /// Lends the color that a turn keeps on its stack.
@@ -163,11 +164,15 @@ impl Worker {
         let estimate = time_left_cycles.min(POLL_INTERVAL_CYCLES as u64) as i64;
         let until_poll = self.until_poll_cycles.get() - estimate - TURN_CYCLES;
         self.until_poll_cycles.set(until_poll);
-        let ahead = [PREFETCH_COLORS, PREFETCH_EVENTS, PREFETCH_STATES];
-        self.ready.look_ahead(ahead, |stage, color| match stage {
-            0 => color.prefetch(),
-            1 => color.prefetch_event(),
-            _ => color.prefetch_state(),
+        self.ready.look_ahead(PREFETCH_COLORS, |ahead, color| {
+            match ahead {
+                PREFETCH_COLORS => color.prefetch(),
+                PREFETCH_STATES => color.prefetch_state(),
+                _ => color.prefetch_inbox(PREFETCH_COLORS - 1 - ahead),
+            }
+            if ahead == PREFETCH_EVENTS {
+                color.prefetch_event();
+            }
         });
     }
 
@@ -187,6 +192,7 @@ impl Worker {
                     break;
                 }
             }
+            self.open_outbox(false);
             remote.counts.running.set(0);
             if let Some(next) = self.next.take() {
                 color.put_back(next);
@@ -229,13 +235,16 @@ impl Worker {
             let id = event.handler_id();
             if id != row.id {
                 row.turn_to(id, &self.costs, self.shared.config.batch);
+                self.open_outbox(row.manner.posts_may_wait());
             }
             turn.ran.set(ran + 1);
             let timed = ran == turn.timed;
             if timed || row.manner == Manner::WithCare {
                 row.count();
+                self.open_outbox(false);
                 self.run_with_care(event, id, &context, timed);
                 row.manner = self.costs.manner(id);
+                self.open_outbox(row.manner.posts_may_wait());
             } else {
                 // SAFETY: this worker owns the color, whose context this is, and
                 // runs one event at a time.

@@ -74,6 +74,7 @@ impl Worker {
         remote.counts.ready_colors.set(0);
         let idle = &self.shared.idle;
         idle.lie_down(self.index, self.searching.replace(false));
+        self.shared.end_waiting_colors();
         if self.shared.config.heuristics.learn {
             self.shared.remotes.iter().for_each(|r| r.touch_held());
         }
