@@ -7,6 +7,7 @@
 //!   orders the accesses.
 #![allow(unsafe_code)]
 
+mod fifo;
 mod owned;
 
 use core::cell::Cell;
@@ -14,9 +15,11 @@ use core::mem::ManuallyDrop;
 use core::ptr::NonNull;
 use std::any::Any;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
+use std::sync::atomic::{AtomicU16, AtomicU32};
 
 use mely_sched::{ColorQueue, Link};
 
+pub(crate) use self::fifo::Posted;
 pub(crate) use self::owned::OwnedColor;
 use crate::event::{Event, StatePtr};
 use crate::inbox::{Inbox, Pushed};
@@ -59,13 +62,18 @@ struct Owned<T> {
 pub(crate) struct ColorCell {
     inbox: Inbox<Event>,
     refs: AtomicUsize,
-    // Owner's alone, down to `home`; `link` belongs to the list that holds it.
+    // Owner's alone, down to `id`, but for what says otherwise; `link` belongs to
+    // the list that holds it.
     link: Link<ColorCell>,
     queue: ColorQueue<Event>,
-    home: Cell<WorkerIndex>,
+    /// Read by all. Where events wait in one queue for each core, it changes under the
+    /// locks of the old and the new core's.
+    home: AtomicU16,
     poisoned: Cell<bool>,
     /// Somebody else than the owner has had a reference.
     given_out: Cell<bool>,
+    /// Events in the one queue of the home, under its lock.
+    waiting: AtomicU32,
     /// Its number, for people; changes only while the owner alone refers to it.
     id: Cell<u64>,
     // Shared again.
@@ -308,9 +316,10 @@ impl ColorCell {
             refs: AtomicUsize::new(0),
             link: Cell::new(None),
             queue: ColorQueue::new(),
-            home: Cell::new(0),
+            home: AtomicU16::new(0),
             poisoned: Cell::new(false),
             given_out: Cell::new(false),
+            waiting: AtomicU32::new(0),
             id: Cell::new(0),
             pending: AtomicUsize::new(0),
             traits: Traits {
@@ -328,7 +337,7 @@ impl ColorCell {
         // Relaxed: nobody else has the cell yet.
         self.refs.store(1, Relaxed);
         self.inbox.begin(false);
-        self.home.set(traits.home);
+        self.home.store(traits.home, Relaxed);
         self.poisoned.set(false);
         self.given_out.set(false);
         self.id.set(id);

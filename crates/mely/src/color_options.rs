@@ -53,6 +53,15 @@ impl ColorOptions {
         self.home(worker)
     }
 
+    /// Like [`pinned`](Self::pinned) under the policies that know pinning
+    /// ([`Heuristics::pinning`](crate::Heuristics::pinning)), like
+    /// [`home`](Self::home) under the others: for programs that compare them.
+    #[must_use]
+    pub fn pinned_by_policy(mut self, worker: usize) -> Self {
+        self.pinned = self.shared.config.heuristics.pinning;
+        self.home(worker)
+    }
+
     /// How many events may be pending. Default: that of the runtime.
     #[must_use]
     pub fn capacity(mut self, events: usize) -> Self {

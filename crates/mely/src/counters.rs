@@ -52,6 +52,7 @@ pub(crate) struct WorkerCounts {
     pub(crate) steals: Count,
     pub(crate) steal_misses: Count,
     pub(crate) steal_cycles: Count,
+    pub(crate) scanned_events: Count,
     pub(crate) stolen_colors: Count,
     pub(crate) stolen_events: Count,
     pub(crate) stolen_cycles: Count,

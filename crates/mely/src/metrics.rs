@@ -58,6 +58,9 @@ pub struct WorkerMetrics {
     pub steal_misses: u64,
     /// Cycles that the successful steals took.
     pub steal_cycles: u64,
+    /// Events of its victims' queues that its steals looked at, under the policies
+    /// with one queue of events for each core.
+    pub scanned_events: u64,
     /// Colors that it stole.
     pub stolen_colors: u64,
     /// Events that came with them.
@@ -92,6 +95,7 @@ impl WorkerMetrics {
             steals: counts.steals.get(),
             steal_misses: counts.steal_misses.get(),
             steal_cycles: counts.steal_cycles.get(),
+            scanned_events: counts.scanned_events.get(),
             stolen_colors: counts.stolen_colors.get(),
             stolen_events: counts.stolen_events.get(),
             stolen_cycles: counts.stolen_cycles.get(),

@@ -89,7 +89,7 @@ fn escaped(label: &str) -> String {
 
 type WorkerCounter = (&'static str, &'static str, fn(&WorkerMetrics) -> u64);
 
-const WORKER_COUNTERS: [WorkerCounter; 14] = [
+const WORKER_COUNTERS: [WorkerCounter; 15] = [
     (
         "worker_events_run_total",
         "Events run by the worker.",
@@ -109,6 +109,11 @@ const WORKER_COUNTERS: [WorkerCounter; 14] = [
         "worker_steal_cycles_total",
         "Cycles of successful steals.",
         |w| w.steal_cycles,
+    ),
+    (
+        "worker_scanned_events_total",
+        "Events that steals looked at.",
+        |w| w.scanned_events,
     ),
     ("worker_stolen_colors_total", "Colors stolen.", |w| {
         w.stolen_colors

@@ -6,6 +6,7 @@ use mely_sched::{BUNDLE_COLORS, Bundle, StealQueue, Ticketed, Worthiness};
 
 use crate::cell::OwnedColor;
 use crate::counters::WorkerCounts;
+use crate::fifo::Fifo;
 use crate::held::{self, Giver, Held, Taker};
 use crate::inbox::Inbox;
 use crate::passes::Passes;
@@ -47,6 +48,8 @@ pub(crate) struct Remote {
     /// Colors that became ready elsewhere; closed while the worker sleeps.
     pub(crate) mailbox: Inbox<OwnedColor>,
     offers: Mutex<Offers>,
+    /// Its events, under the policies that keep them in one queue.
+    pub(crate) fifo: Fifo,
     held: Arc<Held<Ticketed<Ready>>>,
     giver: Mutex<Option<Giver<Ticketed<Ready>>>>,
     /// Colors in the steal queue, so that others need not lock to see there are none.
@@ -79,6 +82,7 @@ impl Remote {
                 queue: StealQueue::new(),
                 held: taker,
             }),
+            fifo: Fifo::new(),
             held,
             giver: Mutex::new(Some(giver)),
             offered: AtomicUsize::new(0),
@@ -145,7 +149,8 @@ impl Remote {
         let much = || worth.worth_a_wake(self.offered_cycles.load(Acquire));
         // Acquire: as below.
         let held = || self.busy_long.load(Acquire);
-        (offered && (much() || held())) || (held() && self.mailbox.has_elements())
+        let sent = || held() && self.mailbox.has_elements();
+        (offered && (much() || held())) || sent() || self.fifo.can_be_stolen()
     }
 
     /// Whether a thief may find something here.

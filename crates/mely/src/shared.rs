@@ -306,6 +306,7 @@ impl Shared {
     pub(crate) fn post(&self, color: &ColorRef, event: Event, worker: Option<&Worker>) {
         match worker {
             Some(worker) => worker.post(color, event),
+            None if self.has_fifos() => self.post_event(color.clone(), event),
             None => {
                 if let Some(owned) = color.deliver_unweighed(event) {
                     self.send(owned);

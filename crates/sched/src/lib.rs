@@ -11,6 +11,7 @@
 //! | [`ColorQueue`] | pending events of a color: the unit of stealing |
 //! | [`CoreQueue`] | colors ready on a core, its owner's alone |
 //! | [`StealQueue`] | worthy colors, in time-left intervals, open to thieves |
+//! | [`EventFifo`] | all events of a core, the structure of Libasync-smp |
 //! | [`Worthiness`] | which colors are worth a steal |
 //! | [`Batch`] | how many events of a color run in a row |
 //! | [`Policy`] | which of the papers' heuristics apply |
@@ -20,6 +21,7 @@ mod batch;
 mod color_queue;
 mod core_queue;
 mod cost;
+mod event_queue;
 mod list;
 mod policy;
 mod steal_queue;
@@ -30,8 +32,9 @@ pub use batch::{BATCH_THRESHOLD, Batch, SHORT_EVENT_CYCLES};
 pub use color_queue::{ColorQueue, Event};
 pub use core_queue::{BUNDLE_COLORS, Bundle, CoreQueue, ReadyColor, Ticketed};
 pub use cost::{COST_UNKNOWN_CYCLES, Ewma, time_left_cycles};
+pub use event_queue::{EventFifo, FifoEvent, Stolen};
 pub use list::{Link, Linked, List};
-pub use policy::{Heuristics, Policy, UnknownPolicy};
+pub use policy::{Heuristics, Policy, QueueKind, UnknownPolicy};
 pub use steal_queue::StealQueue;
 pub use victims::{victims_busiest_first, victims_near_first};
 pub use worth::{

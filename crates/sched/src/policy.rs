@@ -15,6 +15,21 @@ use core::str::FromStr;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Policy {
+    /// Libasync-smp: one queue of events for each core, no stealing (seed 000,
+    /// section II; seed 002, section 2).
+    LibasyncSmpNoSteal,
+    /// Libasync-smp with its stealing (seed 000, figure 2).
+    LibasyncSmp,
+    /// Libasync-smp, but near victims first (seed 002, section 3.1).
+    CfseCache,
+    /// Libasync-smp, but a steal takes up to half of the victim's events (seed 002,
+    /// section 3.2).
+    CfseBatch,
+    /// Libasync-smp, but what asks to be pinned is never stolen (seed 002, section
+    /// 3.3).
+    CfsePinning,
+    /// Libasync-smp with all three heuristics of seed 002.
+    Cfse,
     /// Mely's queues, no stealing (seed 000, table III).
     MelyNoSteal,
     /// Mely's queues with the stealing of Libasync-smp (seed 000, table III).
@@ -33,17 +48,36 @@ pub enum Policy {
     Adaptive,
 }
 
+/// Where the events of a core wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum QueueKind {
+    /// In a queue for each color, and the colors in queues of the core (seed 000,
+    /// section IV).
+    ColorQueues,
+    /// In one queue, all colors mixed ([`EventFifo`](crate::EventFifo)), under a lock
+    /// that posts, pops and steals take (seed 000, section II).
+    EventFifo,
+}
+
 /// What a [`Policy`] switches on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Heuristics {
+    /// Where events wait.
+    pub queues: QueueKind,
     /// Idle cores steal at all.
     pub steal: bool,
     /// Only colors whose time left is more than a steal costs may be stolen.
     pub time_left: bool,
     /// Penalties divide the time left.
     pub penalty: bool,
-    /// Victims are tried near first, instead of busiest first.
+    /// Victims are tried near first, instead of busiest first: *locality-aware* in
+    /// seed 000, *cache-aware* in seed 002.
     pub locality: bool,
+    /// A steal takes several colors, up to half of what the victim has.
+    pub batch_steal: bool,
+    /// What asks to be pinned where the policy knows pinning is pinned. A color that
+    /// is pinned outright is never stolen under any policy.
+    pub pinning: bool,
     /// Costs come from measurement where no annotation is given, the price of a
     /// steal is the measured one, and short colors are shared in bundles.
     pub learn: bool,
@@ -51,7 +85,13 @@ pub struct Heuristics {
 
 impl Policy {
     /// Every policy, in the order of the papers' tables.
-    pub const ALL: [Policy; 7] = [
+    pub const ALL: [Policy; 13] = [
+        Policy::LibasyncSmpNoSteal,
+        Policy::LibasyncSmp,
+        Policy::CfseCache,
+        Policy::CfseBatch,
+        Policy::CfsePinning,
+        Policy::Cfse,
         Policy::MelyNoSteal,
         Policy::MelyBase,
         Policy::MelyTimeLeft,
@@ -64,6 +104,12 @@ impl Policy {
     /// The name, as `--policy` takes it.
     pub const fn name(self) -> &'static str {
         match self {
+            Policy::LibasyncSmpNoSteal => "libasync-smp-nosteal",
+            Policy::LibasyncSmp => "libasync-smp",
+            Policy::CfseCache => "cfse-cache",
+            Policy::CfseBatch => "cfse-batch",
+            Policy::CfsePinning => "cfse-pinning",
+            Policy::Cfse => "cfse",
             Policy::MelyNoSteal => "mely-nosteal",
             Policy::MelyBase => "mely-base",
             Policy::MelyTimeLeft => "mely-timeleft",
@@ -77,13 +123,43 @@ impl Policy {
     /// What this policy switches on.
     pub const fn heuristics(self) -> Heuristics {
         let base = Heuristics {
+            queues: QueueKind::ColorQueues,
             steal: true,
             time_left: false,
             penalty: false,
             locality: false,
+            batch_steal: false,
+            pinning: false,
             learn: false,
         };
+        let fifo = Heuristics {
+            queues: QueueKind::EventFifo,
+            ..base
+        };
         match self {
+            Policy::LibasyncSmpNoSteal => Heuristics {
+                steal: false,
+                ..fifo
+            },
+            Policy::LibasyncSmp => fifo,
+            Policy::CfseCache => Heuristics {
+                locality: true,
+                ..fifo
+            },
+            Policy::CfseBatch => Heuristics {
+                batch_steal: true,
+                ..fifo
+            },
+            Policy::CfsePinning => Heuristics {
+                pinning: true,
+                ..fifo
+            },
+            Policy::Cfse => Heuristics {
+                locality: true,
+                batch_steal: true,
+                pinning: true,
+                ..fifo
+            },
             Policy::MelyNoSteal => Heuristics {
                 steal: false,
                 ..base
@@ -112,6 +188,8 @@ impl Policy {
                 time_left: true,
                 penalty: true,
                 locality: true,
+                batch_steal: true,
+                pinning: true,
                 learn: true,
                 ..base
             },

@@ -57,6 +57,14 @@ impl OwnedColor {
         Self(ManuallyDrop::new(color.clone()).0)
     }
 
+    /// For the worker that has taken this event from its queue of events, where
+    /// all events of the color wait: nobody else can own it.
+    pub(super) fn claim_for(color: ColorRef, event: Event) -> Self {
+        assert!(color.cell().inbox.open(), "a color has one owner");
+        color.cell().queue.push(event);
+        Self(ManuallyDrop::new(color).0)
+    }
+
     #[inline]
     pub(super) fn cell(&self) -> &ColorCell {
         // SAFETY: an owner counts as a reference.
@@ -66,13 +74,14 @@ impl OwnedColor {
     /// The worker whose queues the color goes to.
     #[inline]
     pub(crate) fn home(&self) -> usize {
-        usize::from(self.cell().home.get())
+        self.borrow().home()
     }
 
     /// Makes another worker the color's home.
     #[inline]
     pub(crate) fn set_home(&self, worker: WorkerIndex) {
-        self.cell().home.set(worker);
+        // Relaxed: the queues that hand the color over have the ordering.
+        self.cell().home.store(worker, Relaxed);
     }
 
     pub(crate) fn traits(&self) -> &Traits {

@@ -4,6 +4,7 @@
 //! simulator in its place, only call it and sleep when it says so.
 
 mod costs;
+mod fifo;
 mod outbox;
 mod run;
 mod steal;
@@ -84,6 +85,8 @@ pub(crate) struct Worker {
     cells: CellPool,
     timers: RefCell<Timers>,
     worth: Worthiness,
+    /// The events of a core wait in one queue, not in queues of their colors.
+    fifo: bool,
     victims: Box<[usize]>,
     steal_cost: Cell<Ewma>,
     /// The only pending event of the color being run, posted by itself.
@@ -117,6 +120,7 @@ impl Worker {
             cells: CellPool::new(&shared.free_cells),
             timers: RefCell::new(Timers::new(shared.config.timers_max)),
             worth: Worthiness::new(heuristics),
+            fifo: shared.has_fifos(),
             victims,
             steal_cost: Cell::new(Ewma::new()),
             next: Cell::new(None),
@@ -196,6 +200,9 @@ impl Worker {
     /// Posts from the thread of this worker.
     #[inline]
     pub(crate) fn post(&self, color: &ColorRef, event: Event) {
+        if self.fifo {
+            return self.post_event(color.clone(), event);
+        }
         if let Some(running) = self.running_color()
             && running.is_of(color)
         {
@@ -209,6 +216,9 @@ impl Worker {
     /// waits in `next`, out of the queues.
     #[inline]
     pub(crate) fn post_to_running(&self, running: &OwnedColor, event: Event) {
+        if self.fifo {
+            return self.post_event(running.to_ref(), event);
+        }
         match self.next.take() {
             None if running.has_none_pending() => self.next.set(Some(event)),
             earlier => self.post_behind(running, earlier, event),
@@ -285,6 +295,9 @@ impl Worker {
     /// steal.
     #[inline]
     fn make_ready(&self, color: Ready) {
+        if self.fifo {
+            return self.scatter(color);
+        }
         let steal_cost = self.shared.steal_cost_cycles();
         match self.worth.interval(color.time_left_cycles(), steal_cost) {
             Some(interval) if !color.is_pinned() => self.offer(color, interval),
@@ -325,6 +338,9 @@ impl Worker {
     /// Takes the color that is ready longest.
     #[inline]
     fn next_color(&self) -> Option<Ready> {
+        if self.fifo {
+            return self.next_event();
+        }
         let (colors, oldest) = self.ready.len_and_oldest();
         match self.is_next(colors, oldest) {
             true => self.ready.pop(),
@@ -404,7 +420,7 @@ impl Worker {
         remote
             .counts
             .ready_colors
-            .set((self.ready.len() + remote.offered()) as u64);
+            .set((self.ready.len() + remote.offered() + remote.fifo.colors()) as u64);
     }
 
     /// Posts the events of the timers that are due; cancels all when the runtime

@@ -15,6 +15,9 @@ impl Worker {
     /// Takes colors from another core. Returns whether there is something to run.
     pub(super) fn steal(&self) -> bool {
         let heuristics = self.shared.config.heuristics;
+        if self.fifo && self.has_events() {
+            return true;
+        }
         if !heuristics.steal {
             return false;
         }
@@ -22,13 +25,16 @@ impl Worker {
             self.victims.iter().any(|&victim| self.steal_from(victim))
         } else {
             let remotes = &self.shared.remotes;
-            let busiest = |core: usize| remotes[core].offered();
+            let busiest = |core: usize| remotes[core].offered() + remotes[core].fifo.len();
             victims_busiest_first(self.index, remotes.len(), busiest)
                 .any(|victim| self.steal_from(victim))
         }
     }
 
     fn steal_from(&self, victim: usize) -> bool {
+        if self.fifo {
+            return self.steal_events(victim);
+        }
         let victim = &self.shared.remotes[victim];
         if !victim.has_stealable_work() {
             return false;
@@ -37,7 +43,7 @@ impl Worker {
         let heuristics = self.shared.config.heuristics;
         let stolen = self.with_offers(victim, |offers| {
             let stolen = if heuristics.time_left {
-                offers.queue.steal_longest(heuristics.learn)
+                offers.queue.steal_longest(heuristics.batch_steal)
             } else {
                 let is_running = victim.counts.running.get() != 0;
                 offers.queue.steal_first_below_half(is_running)
@@ -50,14 +56,21 @@ impl Worker {
             counts.steal_misses.add(1);
             return false;
         };
-        counts.steals.add(1);
-        counts.stolen_colors.add(stolen.len() as u64);
-        counts.stolen_cycles.add(stolen.time_left_cycles());
+        let (colors, time_left) = (stolen.len(), stolen.time_left_cycles());
         self.take_over(stolen);
+        self.count_steal(start, colors, time_left);
+        true
+    }
+
+    /// Counts a steal that began at `start`, and learns what it cost.
+    pub(super) fn count_steal(&self, start: u64, colors: usize, time_left_cycles: u64) {
+        let counts = &self.remote().counts;
+        counts.steals.add(1);
+        counts.stolen_colors.add(colors as u64);
+        counts.stolen_cycles.add(time_left_cycles);
         let cycles = self.shared.clock.cycles().saturating_sub(start);
         counts.steal_cycles.add(cycles);
         self.learn_steal_cost(cycles);
-        true
     }
 
     /// Makes stolen colors this core's own. The first is run next, so it is not
@@ -199,10 +212,16 @@ impl Worker {
 
     /// Works on the offers of a worker, counting the time that the lock took.
     pub(super) fn with_offers<R>(&self, remote: &Remote, work: impl FnOnce(&mut Offers) -> R) -> R {
+        self.lock_timed(1, || remote.with_offers(work))
+    }
+
+    /// Does something under so many locks, counting them and the time that they
+    /// took.
+    pub(super) fn lock_timed<R>(&self, locks: u64, work: impl FnOnce() -> R) -> R {
         let start = self.shared.clock.cycles();
-        let result = remote.with_offers(work);
+        let result = work();
         let counts = &self.remote().counts;
-        counts.locks.add(1);
+        counts.locks.add(locks);
         counts
             .lock_cycles
             .add(self.shared.clock.cycles().saturating_sub(start));

@@ -103,6 +103,7 @@ impl Worker {
         let remote = self.remote();
         remote.busy_long.store(false, Release);
         drop(remote.mailbox.shut_down());
+        self.abandon_events();
         remote.with_offers(Offers::bundle_held);
         while let Some(bundle) = remote.with_offers(|offers| offers.queue.take_oldest()) {
             self.abandon(bundle);

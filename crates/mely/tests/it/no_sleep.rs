@@ -245,7 +245,7 @@ fn every_worker_is_woken(policy: Policy, workers: usize) {
 #[test]
 fn a_woken_thief_wakes_the_next() {
     for policy in Policy::ALL {
-        if policy != Policy::MelyNoSteal {
+        if policy.heuristics().steal {
             every_worker_is_woken(policy, 2);
             every_worker_is_woken(policy, 8);
         }
