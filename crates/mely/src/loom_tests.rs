@@ -6,11 +6,14 @@
 //! A lost wake-up shows as a deadlock, two owners of a color as a race on the
 //! counter that stands for its state.
 
+mod fifo;
+
 use std::time::{Duration, Instant};
 
 use loom::cell::UnsafeCell;
 use loom::sync::Condvar;
 use loom::thread;
+use mely_sched::Policy;
 
 use crate::builder::Builder;
 use crate::cell::{ColorRef, OwnedColor, Traits};
@@ -20,7 +23,7 @@ use crate::remote::Remote;
 use crate::runtime::Handle;
 use crate::shared::{Phase, Shared};
 use crate::sync::{Arc, Mutex, lock};
-use crate::worker::{Driver, Worker, run_worker};
+use crate::worker::{Driver, Step, Worker, run_worker};
 
 /// A clock that stands still: time is not what is modelled.
 struct StillClock(Instant);
@@ -72,7 +75,11 @@ impl Driver for LoomDriver {
 }
 
 fn shared(workers: usize) -> Arc<Shared> {
-    let config = Builder::default().into_config(workers);
+    shared_under(Policy::default(), workers)
+}
+
+fn shared_under(policy: Policy, workers: usize) -> Arc<Shared> {
+    let config = Builder::default().policy(policy).into_config(workers);
     let remote = |_| Arc::new(Remote::new(Box::new(LoomDriver::new()), None));
     let remotes = (0..workers).map(remote).collect();
     Arc::new(Shared::new(
@@ -311,25 +318,27 @@ fn loom_two_posters_one_worker() {
 /// the same worker has run: somebody else must be awake, or woken, to steal it.
 #[test]
 fn loom_work_behind_a_long_event_is_stolen() {
-    model_of_two(|| {
-        let shared = shared(2);
-        let workers = vec![start(&shared, 0), start(&shared, 1)];
-        let (held, waiting) = (colored(&shared, 0, ()), colored(&shared, 0, Watched::new()));
-        let (gate, done) = (Gate::new(), Gate::new());
-        let (gate_held, done_held) = (Arc::clone(&gate), Arc::clone(&done));
-        held.post(move |(), _cx| {
-            gate_held.wait_for(1);
-            done_held.pass();
-        });
-        let gate_waiting = Arc::clone(&gate);
-        waiting.post(move |state, _cx| {
-            state.add(1);
-            gate_waiting.pass();
-        });
-        done.wait_for(1);
-        drop((held, waiting));
-        stop(&shared, workers);
+    model_of_two(|| work_behind_a_long_event(Policy::Adaptive));
+}
+
+fn work_behind_a_long_event(policy: Policy) {
+    let shared = shared_under(policy, 2);
+    let workers = vec![start(&shared, 0), start(&shared, 1)];
+    let (held, waiting) = (colored(&shared, 0, ()), colored(&shared, 0, Watched::new()));
+    let (gate, done) = (Gate::new(), Gate::new());
+    let (gate_held, done_held) = (Arc::clone(&gate), Arc::clone(&done));
+    held.post(move |(), _cx| {
+        gate_held.wait_for(1);
+        done_held.pass();
     });
+    let gate_waiting = Arc::clone(&gate);
+    waiting.post(move |state, _cx| {
+        state.add(1);
+        gate_waiting.pass();
+    });
+    done.wait_for(1);
+    drop((held, waiting));
+    stop(&shared, workers);
 }
 
 /// An event posts to a color that lives on another worker, which sleeps or not.

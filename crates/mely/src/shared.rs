@@ -181,7 +181,12 @@ impl Shared {
         let mut small = unpoison(self.small.lock());
         let make = || {
             let home = usize::from(number) % self.remotes.len();
-            ColorRef::new(self, u64::from(number), self.default_traits(home))
+            let traits = Traits {
+                // As Libasync-smp does (seed 002, section 3.3, footnote).
+                pinned: number == 0 && self.has_fifos(),
+                ..self.default_traits(home)
+            };
+            ColorRef::new(self, u64::from(number), traits)
         };
         match &mut *small {
             Some(small) => small.entry(number).or_insert_with(make).clone(),

@@ -48,8 +48,10 @@ pub(super) struct RuntimeArgs {
     /// The cores to pin workers to, such as 0-3,8.
     #[arg(long, value_name = "LIST")]
     pub(super) cores: Option<CpuSet>,
-    /// How idle workers steal: mely-nosteal, mely-base, mely-timeleft, mely-penalty,
-    /// mely-locality, mely, adaptive.
+    /// How idle workers steal: libasync-smp-nosteal, libasync-smp, cfse-cache,
+    /// cfse-batch, cfse-pinning, cfse (one queue of events for each core);
+    /// mely-nosteal, mely-base, mely-timeleft, mely-penalty, mely-locality, mely,
+    /// adaptive (a queue for each color).
     #[arg(long, value_name = "P", default_value_t)]
     pub(super) policy: Policy,
     /// Where descriptors are watched.

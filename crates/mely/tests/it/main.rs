@@ -9,6 +9,7 @@ mod calls;
 mod checkers;
 mod colors;
 mod fairness;
+mod fifo;
 mod leaks;
 mod lifetime;
 mod metrics;

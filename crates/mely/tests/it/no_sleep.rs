@@ -21,13 +21,15 @@ static HOLDER: Handler = Handler::new("no_sleep::Holder").cost_cycles(10_000_000
 const WAITING: u64 = 20;
 
 /// The policies of the papers that steal.
-const PAPERS: [Policy; 5] = [
-    Policy::MelyBase,
-    Policy::MelyLocality,
-    Policy::MelyTimeLeft,
-    Policy::MelyPenalty,
-    Policy::Mely,
-];
+fn papers() -> impl Iterator<Item = Policy> {
+    let of_papers = |policy: &Policy| policy.heuristics().steal && !policy.heuristics().learn;
+    Policy::ALL.into_iter().filter(of_papers)
+}
+
+/// Those that steal however short a color is.
+fn papers_without_time_left() -> impl Iterator<Item = Policy> {
+    papers().filter(|policy| !policy.heuristics().time_left)
+}
 
 fn runtime(workers: usize, policy: Policy) -> Runtime {
     Runtime::builder()
@@ -187,7 +189,7 @@ fn what_outsiders_send_to_a_held_core_is_stolen() {
 #[test]
 fn what_is_sent_to_a_held_core_is_stolen_under_the_papers_policies_too() {
     // There a post goes right into the queue that thieves look at.
-    for policy in PAPERS {
+    for policy in papers() {
         sent_while_held(policy, Sender::Outside, &LONG);
         sent_while_held(policy, Sender::Worker, &LONG);
     }
@@ -201,15 +203,16 @@ fn what_workers_send_to_a_held_core_is_stolen() {
 
 #[test]
 fn long_colors_that_the_holder_posts_are_stolen() {
-    for policy in PAPERS.into_iter().chain([Policy::Adaptive]) {
+    for policy in papers().chain([Policy::Adaptive]) {
         sent_while_held(policy, Sender::Holder, &LONG);
     }
 }
 
 #[test]
 fn short_colors_that_the_holder_posts_are_stolen() {
-    sent_while_held(Policy::MelyBase, Sender::Holder, &SHORT);
-    sent_while_held(Policy::Adaptive, Sender::Holder, &SHORT);
+    for policy in papers_without_time_left().chain([Policy::Adaptive]) {
+        sent_while_held(policy, Sender::Holder, &SHORT);
+    }
 }
 
 /// A woken thief wakes the next: events of one core that all wait for each other
@@ -397,7 +400,7 @@ fn a_worthy_color_stays_offered_while_a_pinned_one_runs() {
 /// Wake-ups that race with falling asleep: bursts after every silence.
 #[test]
 fn no_wake_up_is_lost_between_bursts() {
-    for policy in [Policy::MelyBase, Policy::Adaptive] {
+    for policy in [Policy::LibasyncSmp, Policy::MelyBase, Policy::Adaptive] {
         bounded("bursts", move || {
             let rt = Arc::new(runtime(4, policy));
             let rounds = crate::support::Stress::get().pick(50, 300, 5_000);

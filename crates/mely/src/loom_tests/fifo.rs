@@ -1,0 +1,96 @@
+//! Models of the policies with one queue of events for each core.
+
+use super::*;
+
+/// Steps a worker until it finds nothing.
+fn run_out(shared: &Arc<Shared>, index: usize) {
+    let worker = Worker::new(Arc::clone(shared), index, Box::new([]));
+    while worker.step() == Step::Ran {}
+}
+
+/// A thread posts to a color while its core takes events and another core steals:
+/// the color has one owner at a time, nothing is lost, and the poster's order
+/// holds, wherever the color is.
+#[test]
+fn loom_fifo_post_against_steal() {
+    model_of_two(|| {
+        let shared = shared_under(Policy::LibasyncSmp, 2);
+        let colors = [0, 1].map(|_| colored(&shared, 0, Watched::new()));
+        let post = |color: usize, value: u32| {
+            colors[color].post(move |state, _cx| {
+                state.add(value);
+            });
+        };
+        post(0, 1);
+        post(1, 1);
+        let step = |index: usize| {
+            let shared = Arc::clone(&shared);
+            thread::spawn(move || Worker::new(shared, index, Box::new([])).step())
+        };
+        let steps = [step(0), step(1)];
+        post(1, 2);
+        for step in steps {
+            step.join().unwrap();
+        }
+        run_out(&shared, 0);
+        run_out(&shared, 1);
+        let seen = Arc::new(std::sync::Mutex::new(Vec::new()));
+        for color in &colors {
+            let look = Arc::clone(&seen);
+            color.post(move |state, _cx| look.lock().unwrap().push(state.values()));
+            // One of them is its home.
+            run_out(&shared, 0);
+            run_out(&shared, 1);
+        }
+        assert_eq!(*seen.lock().unwrap(), [vec![1], vec![1, 2]]);
+        drop(colors);
+        stop(&shared, Vec::new());
+    });
+}
+
+/// A worker that goes to sleep and a thread that posts: the worker always wakes.
+#[test]
+fn loom_fifo_post_wakes_a_sleeping_worker() {
+    loom::model(|| {
+        let shared = shared_under(Policy::LibasyncSmp, 1);
+        let worker = start(&shared, 0);
+        let color = colored(&shared, 0, Watched::new());
+        let gate = Gate::new();
+        for value in [1, 2] {
+            let gate = Arc::clone(&gate);
+            color.post(move |state, _cx| {
+                state.add(value);
+                gate.pass();
+            });
+        }
+        gate.wait_for(2);
+        drop(color);
+        stop(&shared, vec![worker]);
+    });
+}
+
+/// As under the default policy, but there is nothing to be offered: whoever posts
+/// wakes the thief, or the thief finds the event.
+#[test]
+fn loom_fifo_work_behind_a_long_event_is_stolen() {
+    model_of_two(|| work_behind_a_long_event(Policy::LibasyncSmp));
+}
+
+/// A shutdown at any moment leaves nothing behind.
+#[test]
+fn loom_fifo_stop_while_posting() {
+    loom::model(|| {
+        let shared = shared_under(Policy::LibasyncSmp, 1);
+        let worker = start(&shared, 0);
+        let color = colored(&shared, 0, Watched::new());
+        let poster = thread::spawn(move || {
+            color.post(|state, _cx| {
+                state.add(1);
+            });
+        });
+        shared.enter(Phase::Stopped);
+        worker.join().unwrap();
+        poster.join().unwrap();
+        assert!(shared.is_quiescent());
+    });
+}
