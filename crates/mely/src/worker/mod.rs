@@ -4,6 +4,7 @@
 //! simulator in its place, only call it and sleep when it says so.
 
 mod costs;
+mod driver;
 mod fifo;
 mod outbox;
 mod run;
@@ -19,6 +20,7 @@ use mely_sched::{CoreQueue, Ewma, ReadyColor, Ticketed, Worthiness};
 use self::costs::Costs;
 use self::outbox::Outbox;
 pub(crate) use self::costs::{HandlerTable, new_table};
+pub(crate) use self::driver::Driver;
 pub(crate) use self::thread::{run_worker, with_any_current, with_current};
 use crate::cell::{CellPool, ColorRef, OwnedColor};
 use crate::context::Context;
@@ -41,24 +43,6 @@ const LOW_COLORS: usize = 12;
 
 /// What a turn is taken to cost beyond its events, in cycles.
 const TURN_CYCLES: i64 = 60;
-
-/// Where a worker sleeps and learns of the outside world.
-pub(crate) trait Driver: Send + Sync {
-    /// Waits up to `timeout` (`None`: without end) for readiness or a wake-up, and
-    /// posts what is ready; with `dispatch` false it ignores what is ready.
-    fn wait(&self, timeout: Option<Duration>, dispatch: bool) -> usize;
-
-    /// Ends the current or the next wait, from any thread.
-    fn wake(&self);
-
-    /// Whether there is anything that could become ready.
-    fn has_sources(&self) -> bool;
-
-    /// The reactor behind it, if it is one.
-    fn reactor(&self) -> Option<&crate::reactor::Reactor> {
-        None
-    }
-}
 
 /// What a step did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
