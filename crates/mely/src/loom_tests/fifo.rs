@@ -13,24 +13,29 @@ fn run_out(shared: &Arc<Shared>, index: usize) {
 /// holds, wherever the color is.
 #[test]
 fn loom_fifo_post_against_steal() {
-    model_of_two(|| {
+    loom::model(|| {
         let shared = shared_under(Policy::LibasyncSmp, 2);
         let colors = [0, 1].map(|_| colored(&shared, 0, Watched::new()));
-        let post = |color: usize, value: u32| {
-            colors[color].post(move |state, _cx| {
+        let post = |color: &Colored<Watched>, value: u32| {
+            color.post(move |state, _cx| {
                 state.add(value);
             });
         };
-        post(0, 1);
-        post(1, 1);
-        let step = |index: usize| {
+        post(&colors[0], 1);
+        post(&colors[1], 1);
+        let steps = |index: usize, count: usize| {
             let shared = Arc::clone(&shared);
-            thread::spawn(move || Worker::new(shared, index, Box::new([])).step())
+            thread::spawn(move || {
+                let worker = Worker::new(shared, index, Box::new([]));
+                (0..count).for_each(|_| drop(worker.step()));
+            })
         };
-        let steps = [step(0), step(1)];
-        post(1, 2);
-        for step in steps {
-            step.join().unwrap();
+        let last = colors[1].clone();
+        // A thread of its own: from this one, which waits, loom turns to any of
+        // them without counting a preemption.
+        let poster = thread::spawn(move || post(&last, 2));
+        for thread in [poster, steps(0, 2), steps(1, 1)] {
+            thread.join().unwrap();
         }
         run_out(&shared, 0);
         run_out(&shared, 1);
