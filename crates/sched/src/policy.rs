@@ -83,6 +83,26 @@ pub struct Heuristics {
     pub learn: bool,
 }
 
+impl Heuristics {
+    /// Stealing from color queues, and nothing else.
+    const BASE: Self = Self {
+        queues: QueueKind::ColorQueues,
+        steal: true,
+        time_left: false,
+        penalty: false,
+        locality: false,
+        batch_steal: false,
+        pinning: false,
+        learn: false,
+    };
+
+    /// The same from one queue of events for each core.
+    const FIFO: Self = Self {
+        queues: QueueKind::EventFifo,
+        ..Self::BASE
+    };
+}
+
 impl Policy {
     /// Every policy, in the order of the papers' tables.
     pub const ALL: [Policy; 13] = [
@@ -122,67 +142,53 @@ impl Policy {
 
     /// What this policy switches on.
     pub const fn heuristics(self) -> Heuristics {
-        let base = Heuristics {
-            queues: QueueKind::ColorQueues,
-            steal: true,
-            time_left: false,
-            penalty: false,
-            locality: false,
-            batch_steal: false,
-            pinning: false,
-            learn: false,
-        };
-        let fifo = Heuristics {
-            queues: QueueKind::EventFifo,
-            ..base
-        };
         match self {
             Policy::LibasyncSmpNoSteal => Heuristics {
                 steal: false,
-                ..fifo
+                ..Heuristics::FIFO
             },
-            Policy::LibasyncSmp => fifo,
+            Policy::LibasyncSmp => Heuristics::FIFO,
             Policy::CfseCache => Heuristics {
                 locality: true,
-                ..fifo
+                ..Heuristics::FIFO
             },
             Policy::CfseBatch => Heuristics {
                 batch_steal: true,
-                ..fifo
+                ..Heuristics::FIFO
             },
             Policy::CfsePinning => Heuristics {
                 pinning: true,
-                ..fifo
+                ..Heuristics::FIFO
             },
             Policy::Cfse => Heuristics {
                 locality: true,
                 batch_steal: true,
                 pinning: true,
-                ..fifo
+                ..Heuristics::FIFO
             },
             Policy::MelyNoSteal => Heuristics {
                 steal: false,
-                ..base
+                ..Heuristics::BASE
             },
-            Policy::MelyBase => base,
+            Policy::MelyBase => Heuristics::BASE,
             Policy::MelyTimeLeft => Heuristics {
                 time_left: true,
-                ..base
+                ..Heuristics::BASE
             },
             Policy::MelyPenalty => Heuristics {
                 time_left: true,
                 penalty: true,
-                ..base
+                ..Heuristics::BASE
             },
             Policy::MelyLocality => Heuristics {
                 locality: true,
-                ..base
+                ..Heuristics::BASE
             },
             Policy::Mely => Heuristics {
                 time_left: true,
                 penalty: true,
                 locality: true,
-                ..base
+                ..Heuristics::BASE
             },
             Policy::Adaptive => Heuristics {
                 time_left: true,
@@ -191,7 +197,7 @@ impl Policy {
                 batch_steal: true,
                 pinning: true,
                 learn: true,
-                ..base
+                ..Heuristics::BASE
             },
         }
     }

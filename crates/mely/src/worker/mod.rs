@@ -4,23 +4,22 @@
 //! simulator in its place, only call it and sleep when it says so.
 
 mod costs;
-mod driver;
 mod fifo;
 mod outbox;
+mod outside;
 mod run;
 mod steal;
 mod thread;
 
 use core::cell::{Cell, RefCell};
 use core::ptr::NonNull;
-use std::time::{Duration, Instant};
 
 use mely_sched::{CoreQueue, Ewma, ReadyColor, Ticketed, Worthiness};
 
 use self::costs::Costs;
 use self::outbox::Outbox;
 pub(crate) use self::costs::{HandlerTable, new_table};
-pub(crate) use self::driver::Driver;
+pub(crate) use self::outside::Driver;
 pub(crate) use self::thread::{run_worker, with_any_current, with_current};
 use crate::cell::{CellPool, ColorRef, OwnedColor};
 use crate::context::Context;
@@ -31,7 +30,7 @@ use crate::ready::Ready;
 use crate::remote::Remote;
 use crate::shared::{Phase, Shared};
 use crate::sync::Arc;
-use crate::timers::{Delayed, Timers};
+use crate::timers::Timers;
 
 /// How much work a worker does between two looks at timers and descriptors, in
 /// cycles: 40 µs at 2.5 GHz, of which a look (0.4 µs) is 1 %.
@@ -141,17 +140,6 @@ impl Worker {
     /// Free color cells.
     pub(crate) fn cells(&self) -> &CellPool {
         &self.cells
-    }
-
-    /// Keeps a timer until it is due; sheds its event if there are too many.
-    pub(crate) fn keep_timer(&self, delayed: Delayed) {
-        let cancelled = &self.remote().timers_cancelled;
-        let dropped = self.timers.borrow_mut().tidy(cancelled);
-        drop(dropped);
-        let refused = self.timers.borrow_mut().add(delayed);
-        if let Err(delayed) = refused {
-            delayed.shed();
-        }
     }
 
     /// One scheduling decision: looks at the outside world when that is due, takes
@@ -388,53 +376,6 @@ impl Worker {
     fn settle_in(&self, color: OwnedColor) {
         color.take_inbox(|e| self.costs.weigh_new(e));
         self.make_ready(Ready::Color(color));
-    }
-
-    /// Looks at timers and descriptors without waiting.
-    fn poll(&self) {
-        self.until_poll_cycles.set(POLL_INTERVAL_CYCLES);
-        self.shared.end_waiting_colors();
-        let remote = self.remote();
-        let running = self.shared.phase() == Phase::Running;
-        if remote.driver.has_sources() {
-            let ready = remote.driver.wait(Some(Duration::ZERO), running);
-            remote.counts.readiness.add(ready as u64);
-        }
-        self.fire_timers(running);
-        remote
-            .counts
-            .ready_colors
-            .set((self.ready.len() + remote.offered() + remote.fifo.colors()) as u64);
-    }
-
-    /// Posts the events of the timers that are due; cancels all when the runtime
-    /// drains.
-    fn fire_timers(&self, running: bool) {
-        if self.timers.borrow().is_empty() {
-            return;
-        }
-        let counts = &self.remote().counts;
-        if !running {
-            let all = self.timers.borrow_mut().take_all();
-            drop(all);
-            return;
-        }
-        let now = self.shared.clock.now();
-        loop {
-            let due = self.timers.borrow_mut().pop_due(now);
-            let Some(delayed) = due else { break };
-            if let Some((color, event)) = delayed.fire() {
-                counts.timers_fired.add(1);
-                color.reserve_always();
-                self.costs.weigh_new(&event);
-                self.post(&color, event);
-            }
-        }
-    }
-
-    /// When the next timer is due.
-    fn next_deadline(&self) -> Option<Instant> {
-        self.timers.borrow().next_deadline()
     }
 
     /// Whether the event that is being run is of this color.
