@@ -84,7 +84,7 @@ pub struct Heuristics {
 }
 
 impl Heuristics {
-    /// Stealing from color queues, and nothing else.
+    /// Stealing from color queues, and no heuristic of seed 000.
     const BASE: Self = Self {
         queues: QueueKind::ColorQueues,
         steal: true,
@@ -92,13 +92,14 @@ impl Heuristics {
         penalty: false,
         locality: false,
         batch_steal: false,
-        pinning: false,
+        pinning: true,
         learn: false,
     };
 
     /// The same from one queue of events for each core.
     const FIFO: Self = Self {
         queues: QueueKind::EventFifo,
+        pinning: false,
         ..Self::BASE
     };
 }
@@ -195,7 +196,6 @@ impl Policy {
                 penalty: true,
                 locality: true,
                 batch_steal: true,
-                pinning: true,
                 learn: true,
                 ..Heuristics::BASE
             },

@@ -162,22 +162,15 @@ impl Connection {
     }
 }
 
-/// Whether a policy keeps the gate where it is. Libasync-smp as it was, and the
-/// heuristics of seed 002 on their own that are not this one, may steal it.
-fn pins(policy: Policy) -> bool {
-    !["libasync-smp", "cfse-cache", "cfse-batch"].contains(&policy.name())
-}
-
 fn serve(
     rt: &Runtime,
     policy: Policy,
     window: Arc<Window>,
     stop: Arc<AtomicBool>,
 ) -> Result<(Colored<Gate>, SocketAddr), Failure> {
-    let options = match pins(policy) {
-        true => rt.color_options().pinned(0),
-        false => rt.color_options().home(0),
-    };
+    // Libasync-smp as it was, and the heuristics of seed 002 on their own that are not
+    // this one, may steal the gate.
+    let options = rt.color_options().pinned_by_policy(0);
     let gate = options.colored(Gate {
         listener: None,
         handlers: handlers(policy, &ANNOTATED, &PLAIN),
