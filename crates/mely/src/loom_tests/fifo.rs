@@ -27,7 +27,9 @@ fn loom_fifo_post_against_steal() {
             let shared = Arc::clone(&shared);
             thread::spawn(move || {
                 let worker = Worker::new(shared, index, Box::new([]));
-                (0..count).for_each(|_| drop(worker.step()));
+                for _ in 0..count {
+                    worker.step();
+                }
             })
         };
         let last = colors[1].clone();
