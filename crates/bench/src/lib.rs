@@ -9,33 +9,40 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `workloads/` | what is run: a file for each, with every implementation |
+//! | `workloads/` | what is run: a file for each |
 //! | `implementation` | who runs it |
+//! | `runtimes/` | how a runtime of this process is used: a file for each |
+//! | `programs`, `../peers/` | runtimes in other languages, compiled when needed |
+//! | `elsewhere` | runs in other processes |
 //! | `rounds`, `tally`, `spin`, `random` | what the workloads have in common |
-//! | `peers` | the interleaved run |
 //! | `repetition` | interleaved runs |
+//! | `peers` | events per second beside the peers |
 //! | `paper/` | the microbenchmarks of the papers, under every policy |
 //! | `plot/` | pictures of what was measured |
-//! | `single` | one run in this or in another process |
+//! | `single` | one run |
 //! | `web` | the web server beside nginx |
 //! | `disturbance` | whether something else used the machine meanwhile |
 //! | `machine` | what the machine is |
 //! | `provenance` | the machine and the command, beside a file of figures |
-//! | `report` | the table and the JSON file |
+//! | `table`, `report` | the table and the JSON file |
 
 mod disturbance;
+mod elsewhere;
 mod implementation;
 mod machine;
 mod paper;
 mod peers;
 mod plot;
+mod programs;
 mod provenance;
 mod random;
 mod repetition;
 mod report;
 mod rounds;
+mod runtimes;
 mod single;
 mod spin;
+mod table;
 mod tally;
 mod web;
 mod workloads;
@@ -147,9 +154,9 @@ pub enum Error {
     /// The run of an implementation failed.
     Run {
         /// What was run.
-        workload: Workload,
+        workload: String,
         /// By whom.
-        implementation: Implementation,
+        implementation: String,
         /// Why it failed.
         source: Failure,
     },
