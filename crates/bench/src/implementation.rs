@@ -46,9 +46,14 @@ impl Implementation {
         Implementation::Floor,
     ];
 
+    /// Whether it is Mely, under whatever policy.
+    pub fn is_ours(self) -> bool {
+        matches!(self, Self::Mely(_))
+    }
+
     /// Whether it is what Mely is to be compared with: another runtime.
     pub fn is_peer(self) -> bool {
-        !matches!(self, Self::Mely(_) | Self::Floor)
+        !self.is_ours() && self != Self::Floor
     }
 
     /// Everything that can be chosen.

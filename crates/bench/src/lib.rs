@@ -17,6 +17,7 @@
 //! | `rounds`, `tally`, `spin`, `random` | what the workloads have in common |
 //! | `repetition` | interleaved runs |
 //! | `peers` | events per second beside the peers |
+//! | `latency/` | from post to run |
 //! | `paper/` | the microbenchmarks of the papers, under every policy |
 //! | `plot/` | pictures of what was measured |
 //! | `single` | one run |
@@ -29,6 +30,7 @@
 mod disturbance;
 mod elsewhere;
 mod implementation;
+mod latency;
 mod machine;
 mod paper;
 mod peers;
@@ -55,6 +57,7 @@ use std::{fmt, io};
 use clap::{Parser, Subcommand};
 
 pub use implementation::{Allocator, Implementation, UnknownImplementation};
+pub use latency::{LatencyOptions, Load};
 pub use paper::{PaperOptions, PaperWorkload};
 pub use peers::PeersOptions;
 pub use plot::PlotOptions;
@@ -69,6 +72,8 @@ pub use workloads::{Failure, Run, Workload};
 pub enum Bench {
     /// Events per second of each workload, beside the peers and the floor.
     Peers(PeersOptions),
+    /// Nanoseconds from the post of an event to its run, idle and loaded.
+    Latency(LatencyOptions),
     /// One run of one workload in this process, for `peers` and for profilers.
     Single(SingleOptions),
     /// CPU time per request of the web server beside nginx's, on a file of 1 KB.
@@ -99,6 +104,7 @@ pub enum Bench {
 pub fn run(bench: &Bench) -> Result<(), Error> {
     match bench {
         Bench::Peers(options) => peers::run(options),
+        Bench::Latency(options) => latency::run(options),
         Bench::Single(options) => single::run(options),
         Bench::Web(options) => web::run(options),
         Bench::Paper(options) => paper::run(options),

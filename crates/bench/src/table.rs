@@ -6,15 +6,15 @@ use crate::implementation::Implementation;
 use crate::report::Row;
 
 /// How figures of a unit are shown.
-struct Look {
+struct Look<'a> {
     factor: f64,
-    unit: &'static str,
+    unit: &'a str,
     decimals: usize,
     more_is_better: bool,
 }
 
-impl Look {
-    fn of(unit: &'static str) -> Self {
+impl<'a> Look<'a> {
+    fn of(unit: &'a str) -> Self {
         let (factor, shown, decimals, more_is_better) = match unit {
             "events/s" => (1e-6, "M events/s", 3, true),
             "ns" => (1.0, unit, 0, false),
@@ -41,7 +41,7 @@ pub(crate) fn write(rows: &[Row], mut out: impl Write) -> io::Result<()> {
         "workload", "implementation", "median", "min", "max", "runs", "/best peer", "/floor"
     )?;
     for row in rows {
-        let look = Look::of(row.unit);
+        let look = Look::of(&row.unit);
         write!(
             out,
             "{:<workload_width$}  {:<who_width$}",
@@ -72,7 +72,7 @@ fn best_peer(row: &Row, rows: &[Row]) -> Option<f64> {
         name.is_ok_and(Implementation::is_peer)
     };
     let peers = beside(row, rows).filter(is_peer).map(|row| row.median);
-    match Look::of(row.unit).more_is_better {
+    match Look::of(&row.unit).more_is_better {
         true => peers.max_by(f64::total_cmp),
         false => peers.min_by(f64::total_cmp),
     }

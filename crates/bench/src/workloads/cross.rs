@@ -54,11 +54,20 @@ impl<R: Keyed + 'static> Actor for Hopper<R> {
     #[inline]
     fn handle(&mut self, (): (), _to_self: &mut impl ToSelf<()>) {
         tally::count();
-        match &self.keys {
-            Some(keys) if keys.stopped() => self.keys = None,
-            Some(keys) => R::post(&keys.get()[other(&mut self.random, self.own)], ()),
-            None => {}
+        if let Some(keys) = &self.keys
+            && !keys.stopped()
+        {
+            R::post(&keys.get()[other(&mut self.random, self.own)], ());
+        } else {
+            self.let_go();
         }
+    }
+}
+
+impl<R: Keyed + 'static> Hopper<R> {
+    #[cold]
+    fn let_go(&mut self) {
+        self.keys = None;
     }
 }
 

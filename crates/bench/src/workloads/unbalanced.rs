@@ -17,7 +17,7 @@ use crate::spin::spin;
 use crate::{Outcome, tally};
 
 pub(super) const EVENTS: usize = 50_000;
-pub(super) const SHORT_CYCLES: u32 = 100;
+pub(crate) const SHORT_CYCLES: u32 = 100;
 
 /// Events that each thread of a floor takes at a time.
 pub(super) const CHUNK: usize = 64;
@@ -27,7 +27,7 @@ pub(super) static SHORT: Handler = Handler::new("bench::short");
 pub(super) static LONG: Handler = Handler::new("bench::long");
 
 /// The cycles of each event of a round, in the order in which they are posted.
-pub(super) fn costs() -> Arc<[u32]> {
+pub(crate) fn costs() -> Arc<[u32]> {
     let mut random = Random::new(1);
     let mut cost = || match random.below(100) {
         0..98 => SHORT_CYCLES,
