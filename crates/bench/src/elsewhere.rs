@@ -50,23 +50,32 @@ pub(crate) fn missing(implementation: Implementation) -> Option<String> {
     }
 }
 
+/// The start of a command that runs a subcommand of this program as an implementation
+/// which needs another process; the others run in this one.
+pub(crate) fn command(
+    implementation: Implementation,
+    subcommand: &str,
+) -> Result<Option<Command>, Failure> {
+    if implementation == Implementation::Tokio(Allocator::Mimalloc) {
+        let program = mimalloc_program().ok_or("the program with mimalloc is gone")?;
+        let mut command = Command::new(program);
+        command.args([subcommand, "--impl", &implementation.to_string()]);
+        return Ok(Some(command));
+    }
+    match program(implementation) {
+        Some(program) => Ok(Some(Command::new(&program.built()?.path))),
+        None => Ok(None),
+    }
+}
+
 /// Runs a workload once, where the implementation needs it.
 pub(crate) fn measure(
     workload: Workload,
     implementation: Implementation,
     run: &Run,
 ) -> Result<Outcome, Failure> {
-    let mut command = match implementation {
-        Implementation::Tokio(Allocator::Mimalloc) => {
-            let program = mimalloc_program().ok_or("the program with mimalloc is gone")?;
-            let mut command = Command::new(program);
-            command.args(["single", "--impl", &implementation.to_string()]);
-            command
-        }
-        _ => match program(implementation) {
-            Some(program) => Command::new(&program.built()?.path),
-            None => return workload.run(implementation, run),
-        },
+    let Some(mut command) = command(implementation, "single")? else {
+        return workload.run(implementation, run);
     };
     command
         .arg("--json")

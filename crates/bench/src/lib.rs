@@ -18,6 +18,8 @@
 //! | `repetition` | interleaved runs |
 //! | `peers` | events per second beside the peers |
 //! | `latency/` | from post to run |
+//! | `steal` | what a steal costs |
+//! | `memory/` | what keys and pending events take |
 //! | `paper/` | the microbenchmarks of the papers, under every policy |
 //! | `plot/` | pictures of what was measured |
 //! | `single` | one run |
@@ -32,6 +34,7 @@ mod elsewhere;
 mod implementation;
 mod latency;
 mod machine;
+mod memory;
 mod paper;
 mod peers;
 mod plot;
@@ -44,6 +47,7 @@ mod rounds;
 mod runtimes;
 mod single;
 mod spin;
+mod steal;
 mod table;
 mod tally;
 mod web;
@@ -58,12 +62,14 @@ use clap::{Parser, Subcommand};
 
 pub use implementation::{Allocator, Implementation, UnknownImplementation};
 pub use latency::{LatencyOptions, Load};
+pub use memory::{Holding, MemoryOnceOptions, MemoryOptions};
 pub use paper::{PaperOptions, PaperWorkload};
 pub use peers::PeersOptions;
 pub use plot::PlotOptions;
 pub use repetition::Repetition;
 pub use report::Row;
 pub use single::SingleOptions;
+pub use steal::StealOptions;
 pub use web::WebOptions;
 pub use workloads::{Failure, Run, Workload};
 
@@ -74,6 +80,13 @@ pub enum Bench {
     Peers(PeersOptions),
     /// Nanoseconds from the post of an event to its run, idle and loaded.
     Latency(LatencyOptions),
+    /// Bytes of a key and of a pending event.
+    Memory(MemoryOptions),
+    /// One measurement of `memory` in this process.
+    #[command(hide = true)]
+    MemoryOnce(MemoryOnceOptions),
+    /// What a steal costs and brings, and the share of locking, on workload U.
+    Steal(StealOptions),
     /// One run of one workload in this process, for `peers` and for profilers.
     Single(SingleOptions),
     /// CPU time per request of the web server beside nginx's, on a file of 1 KB.
@@ -105,6 +118,9 @@ pub fn run(bench: &Bench) -> Result<(), Error> {
     match bench {
         Bench::Peers(options) => peers::run(options),
         Bench::Latency(options) => latency::run(options),
+        Bench::Memory(options) => memory::run(options),
+        Bench::MemoryOnce(options) => memory::run_once(options),
+        Bench::Steal(options) => steal::run(options),
         Bench::Single(options) => single::run(options),
         Bench::Web(options) => web::run(options),
         Bench::Paper(options) => paper::run(options),

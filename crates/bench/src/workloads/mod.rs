@@ -14,7 +14,7 @@ use crate::Outcome;
 use crate::implementation::Implementation;
 use crate::runtimes::{self, Conditions, Job, Keyed};
 
-pub(crate) use self::unbalanced::{Fresh, SHORT_CYCLES, costs};
+pub(crate) use self::unbalanced::{Fresh, SHORT_CYCLES, costs, with_metrics};
 
 /// Why a run gave no figure. It names what could not be made or was lost.
 pub type Failure = Box<dyn std::error::Error + Send + Sync>;

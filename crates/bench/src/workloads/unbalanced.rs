@@ -7,9 +7,10 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use mely::{Context, Handler};
+use mely::{Context, Handle, Handler};
 
 use super::{Failure, Run};
+use crate::paper::measured::{Measured, Window};
 use crate::random::Random;
 use crate::rounds::Rounds;
 use crate::runtimes::{Mely, Rayon, Tasks};
@@ -48,13 +49,30 @@ pub(crate) trait Fresh {
     fn unbalanced(&self, run: &Run) -> Result<Outcome, Failure>;
 }
 
-struct Poster {
+/// Says between two rounds whether another one shall begin.
+trait Another: Send + Sync + 'static {
+    fn another(&self, handle: &Handle) -> bool;
+}
+
+impl Another for Rounds {
+    fn another(&self, _handle: &Handle) -> bool {
+        self.another(EVENTS as u64)
+    }
+}
+
+impl Another for Window {
+    fn another(&self, handle: &Handle) -> bool {
+        self.another(handle)
+    }
+}
+
+struct Poster<A> {
     costs: Arc<[u32]>,
-    rounds: Arc<Rounds>,
+    rounds: Arc<A>,
     goal: u64,
 }
 
-impl Poster {
+impl<A: Another> Poster<A> {
     fn begin(&mut self, cx: &mut Context<'_, Self>) {
         self.goal = tally::total() + EVENTS as u64;
         for &cycles in &self.costs[..] {
@@ -70,9 +88,19 @@ impl Poster {
     fn wait(&mut self, cx: &mut Context<'_, Self>) {
         if tally::total() < self.goal {
             cx.post_via(&ROUND, Self::wait);
-        } else if self.rounds.another(EVENTS as u64) {
+        } else if self.rounds.another(&cx.handle()) {
             self.begin(cx);
         }
+    }
+
+    fn start(runtime: &Mely, rounds: Arc<A>) -> Result<(), Failure> {
+        let poster = runtime.0.color_options().pinned(0).colored(Poster {
+            costs: costs(),
+            rounds,
+            goal: 0,
+        })?;
+        poster.via(&ROUND).post(Poster::begin);
+        Ok(())
     }
 }
 
@@ -80,14 +108,17 @@ impl Poster {
 impl Fresh for Mely {
     fn unbalanced(&self, run: &Run) -> Result<Outcome, Failure> {
         let (rounds, outcome) = Rounds::new(run.time);
-        let poster = self.0.color_options().pinned(0).colored(Poster {
-            costs: costs(),
-            rounds,
-            goal: 0,
-        })?;
-        poster.via(&ROUND).post(Poster::begin);
+        Poster::start(self, rounds)?;
         Ok(outcome.recv()?)
     }
+}
+
+/// The same, and what the runtime's own metrics say of it.
+pub(crate) fn with_metrics(runtime: &Mely, run: &Run) -> Result<Measured, Failure> {
+    static COUNTED: [&str; 2] = [SHORT.name(), LONG.name()];
+    let (window, outcome) = Window::new(run.time, &COUNTED);
+    Poster::start(runtime, window)?;
+    outcome.wait()
 }
 
 /// Each event is a task.
