@@ -1,9 +1,8 @@
 // The workloads on goroutines and channels, for `mely bench`, which builds and runs
 // this program:
-//
-//	--workload U|Uk|P|Py|X --seconds S --workers N --json
-//	--workload idle-keys|used-keys|pending-events --amount N --workers N --json
-//	--spin    prints how many cycles of work are done in a second
+//   - --workload U|Uk|P|Py|X --seconds S --workers N --json
+//   - --workload idle-keys|used-keys|pending-events --amount N --workers N --json
+//   - --spin, which prints how many cycles of work are done in a second
 package main
 
 import (

@@ -235,18 +235,36 @@ fn this_program(implementation: Implementation) -> Result<Command, Failure> {
     Ok(command)
 }
 
+/// What is read off a measurement, for each of the held.
+#[derive(Clone, Copy)]
+enum Figure {
+    Bytes,
+    Nanos,
+}
+
+impl Figure {
+    fn of(self, used: &Used) -> f64 {
+        match self {
+            Self::Bytes => used.bytes_each(),
+            Self::Nanos => used.nanos_each(),
+        }
+    }
+}
+
 /// Rows of memory and of time, those of one kind side by side.
 fn rows(contenders: &[Contender<Pair, Used>], options: &MemoryOptions) -> Vec<Row> {
     let mut rows = Vec::new();
     for holding in Holding::ALL {
         let workload = format!("{} {holding}", holding.amount(options));
         let (memory, time) = holding.units();
-        let kinds: [(_, fn(&Used) -> f64); 2] =
-            [(memory, Used::bytes_each), (time, Used::nanos_each)];
-        for (unit, figure) in kinds {
+        for (unit, figure) in [(memory, Figure::Bytes), (time, Figure::Nanos)] {
             let holders = contenders.iter().filter(|c| c.what.0 == holding);
             rows.extend(holders.filter_map(|contender| {
-                let figures = contender.figures.iter().map(figure).collect();
+                let figures = contender
+                    .figures
+                    .iter()
+                    .map(|used| figure.of(used))
+                    .collect();
                 let who = contender.what.1.to_string();
                 Row::of("memory", workload.clone(), who, unit, figures)
             }));
@@ -270,6 +288,33 @@ mod tests {
         assert_eq!(too_large(probe, 10_000_000, None), None);
         let reason = too_large(probe, 10_000_000, Some(1e9)).unwrap();
         assert!(reason.contains("30.0 GB and 0.8 GB"), "{reason}");
+    }
+
+    #[test]
+    fn the_program_in_go_holds_everything() {
+        if let Some(reason) = elsewhere::missing(Implementation::Go) {
+            println!("skipped go: {reason}");
+            return;
+        }
+        let repetition = Repetition {
+            repeat: 1,
+            workers: Some(2),
+            keep_disturbed: true,
+            json: None,
+        };
+        let options = MemoryOptions {
+            workload: Vec::new(),
+            implementation: Vec::new(),
+            idle_keys: 1000,
+            used_keys: 1000,
+            pending_events: 1000,
+            seconds: 300.0,
+            repetition,
+        };
+        for holding in Holding::ALL {
+            let used = measure(Pair(holding, Implementation::Go), 1000, &options).unwrap();
+            assert_eq!(used.amount, 1000, "{holding}");
+        }
     }
 
     #[test]

@@ -44,11 +44,13 @@ impl<Key> Chains<Key> {
     }
 }
 
+type LinkChains<R> = Chains<<R as Keyed>::Key<Link<R>>>;
+
 /// A key. Its messages are how many events it still has to run in the round; none is
 /// the end.
 struct Link<R: Keyed + 'static> {
     /// Taken away at the end: the keys would keep each other for ever.
-    chains: Option<Arc<Chains<R::Key<Link<R>>>>>,
+    chains: Option<Arc<LinkChains<R>>>,
 }
 
 impl<R: Keyed + 'static> Link<R> {

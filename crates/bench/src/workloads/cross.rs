@@ -40,12 +40,14 @@ fn other(random: &mut Random, own: u32) -> usize {
     (target + u32::from(target >= own)) as usize
 }
 
+type HopperKeys<R> = Keys<<R as Keyed>::Key<Hopper<R>>>;
+
 /// A key.
 struct Hopper<R: Keyed + 'static> {
     own: u32,
     random: Random,
     /// Taken away at the end: the keys would keep each other for ever.
-    keys: Option<Arc<Keys<R::Key<Hopper<R>>>>>,
+    keys: Option<Arc<HopperKeys<R>>>,
 }
 
 impl<R: Keyed + 'static> Actor for Hopper<R> {
