@@ -1,4 +1,5 @@
-//! The programs that the tests call, and the Debian packages they come in.
+//! The programs that the tests call, the libraries they compile with, and the Debian
+//! packages these come in.
 
 use std::path::PathBuf;
 
@@ -6,8 +7,9 @@ use crate::error::Error;
 use crate::run::Call;
 use crate::step::{Step, Work};
 
-/// A program that the tests call, by any of its names, and its package.
+/// What the tests need, and its package.
 struct Tool {
+    /// A program, by any of its names; or a header, by the name that includes it.
     programs: &'static [&'static str],
     package: &'static str,
 }
@@ -33,7 +35,18 @@ const TOOLS: &[Tool] = &[
         programs: &["chromium", "chromium-browser", "google-chrome"],
         package: "chromium",
     },
+    Tool {
+        programs: &["g++"],
+        package: "g++",
+    },
+    Tool {
+        programs: &["boost/asio.hpp"],
+        package: "libboost-dev",
+    },
 ];
+
+/// Where the headers of libraries are.
+const HEADER_FOLDER: &str = "/usr/include";
 
 /// Debian leaves these out of an ordinary user's PATH, and nginx lives there.
 const SYSTEM_FOLDERS: &[&str] = &["/usr/local/sbin", "/usr/sbin", "/sbin"];
@@ -129,6 +142,7 @@ fn search_path() -> Vec<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path)
         .chain(SYSTEM_FOLDERS.iter().map(PathBuf::from))
+        .chain([PathBuf::from(HEADER_FOLDER)])
         .collect()
 }
 

@@ -12,6 +12,14 @@ pub enum Implementation {
     Mely(Policy),
     /// Tokio's multi-thread runtime.
     Tokio(Allocator),
+    /// async-executor, run by a thread for each worker.
+    AsyncExecutor,
+    /// rayon's thread pool.
+    Rayon,
+    /// Boost.Asio's thread pool and strands, in a C++ program.
+    Asio,
+    /// Goroutines and channels, in a Go program.
+    Go,
     /// The same work with no runtime at all.
     Floor,
 }
@@ -27,12 +35,26 @@ pub enum Allocator {
 
 impl Implementation {
     /// What is run when nothing is chosen.
-    pub const DEFAULT: [Implementation; 4] = [
+    pub const DEFAULT: [Implementation; 8] = [
         Implementation::Mely(Policy::Adaptive),
         Implementation::Tokio(Allocator::System),
         Implementation::Tokio(Allocator::Mimalloc),
+        Implementation::AsyncExecutor,
+        Implementation::Rayon,
+        Implementation::Asio,
+        Implementation::Go,
         Implementation::Floor,
     ];
+
+    /// Whether it is Mely, under whatever policy.
+    pub fn is_ours(self) -> bool {
+        matches!(self, Self::Mely(_))
+    }
+
+    /// Whether it is what Mely is to be compared with: another runtime.
+    pub fn is_peer(self) -> bool {
+        !self.is_ours() && self != Self::Floor
+    }
 
     /// Everything that can be chosen.
     pub fn all() -> impl Iterator<Item = Self> {
@@ -47,6 +69,10 @@ impl fmt::Display for Implementation {
             Self::Mely(policy) => write!(f, "mely/{}", policy.name()),
             Self::Tokio(Allocator::System) => f.write_str("tokio"),
             Self::Tokio(Allocator::Mimalloc) => f.write_str("tokio+mimalloc"),
+            Self::AsyncExecutor => f.write_str("async-executor"),
+            Self::Rayon => f.write_str("rayon"),
+            Self::Asio => f.write_str("asio"),
+            Self::Go => f.write_str("go"),
             Self::Floor => f.write_str("floor"),
         }
     }

@@ -9,33 +9,46 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `workloads/` | what is run: a file for each, with every implementation |
+//! | `workloads/` | what is run: a file for each |
 //! | `implementation` | who runs it |
+//! | `runtimes/` | how a runtime of this process is used: a file for each |
+//! | `programs`, `../peers/` | runtimes in other languages, compiled when needed |
+//! | `elsewhere` | runs in other processes |
 //! | `rounds`, `tally`, `spin`, `random` | what the workloads have in common |
-//! | `peers` | the interleaved run |
 //! | `repetition` | interleaved runs |
+//! | `peers` | events per second beside the peers |
+//! | `latency/` | from post to run |
+//! | `steal` | what a steal costs |
+//! | `memory/` | what keys and pending events take |
 //! | `paper/` | the microbenchmarks of the papers, under every policy |
 //! | `plot/` | pictures of what was measured |
-//! | `single` | one run in this or in another process |
+//! | `single` | one run |
 //! | `web` | the web server beside nginx |
 //! | `disturbance` | whether something else used the machine meanwhile |
 //! | `machine` | what the machine is |
 //! | `provenance` | the machine and the command, beside a file of figures |
-//! | `report` | the table and the JSON file |
+//! | `table`, `report` | the table and the JSON file |
 
 mod disturbance;
+mod elsewhere;
 mod implementation;
+mod latency;
 mod machine;
+mod memory;
 mod paper;
 mod peers;
 mod plot;
+mod programs;
 mod provenance;
 mod random;
 mod repetition;
 mod report;
 mod rounds;
+mod runtimes;
 mod single;
 mod spin;
+mod steal;
+mod table;
 mod tally;
 mod web;
 mod workloads;
@@ -48,12 +61,15 @@ use std::{fmt, io};
 use clap::{Parser, Subcommand};
 
 pub use implementation::{Allocator, Implementation, UnknownImplementation};
+pub use latency::{LatencyOptions, Load};
+pub use memory::{Holding, MemoryOnceOptions, MemoryOptions};
 pub use paper::{PaperOptions, PaperWorkload};
 pub use peers::PeersOptions;
 pub use plot::PlotOptions;
 pub use repetition::Repetition;
 pub use report::Row;
 pub use single::SingleOptions;
+pub use steal::StealOptions;
 pub use web::WebOptions;
 pub use workloads::{Failure, Run, Workload};
 
@@ -62,6 +78,15 @@ pub use workloads::{Failure, Run, Workload};
 pub enum Bench {
     /// Events per second of each workload, beside the peers and the floor.
     Peers(PeersOptions),
+    /// Nanoseconds from the post of an event to its run, idle and loaded.
+    Latency(LatencyOptions),
+    /// Bytes of a key and of a pending event.
+    Memory(MemoryOptions),
+    /// One measurement of `memory` in this process.
+    #[command(hide = true)]
+    MemoryOnce(MemoryOnceOptions),
+    /// What a steal costs and brings, and the share of locking, on workload U.
+    Steal(StealOptions),
     /// One run of one workload in this process, for `peers` and for profilers.
     Single(SingleOptions),
     /// CPU time per request of the web server beside nginx's, on a file of 1 KB.
@@ -92,6 +117,10 @@ pub enum Bench {
 pub fn run(bench: &Bench) -> Result<(), Error> {
     match bench {
         Bench::Peers(options) => peers::run(options),
+        Bench::Latency(options) => latency::run(options),
+        Bench::Memory(options) => memory::run(options),
+        Bench::MemoryOnce(options) => memory::run_once(options),
+        Bench::Steal(options) => steal::run(options),
         Bench::Single(options) => single::run(options),
         Bench::Web(options) => web::run(options),
         Bench::Paper(options) => paper::run(options),
@@ -147,9 +176,9 @@ pub enum Error {
     /// The run of an implementation failed.
     Run {
         /// What was run.
-        workload: Workload,
+        workload: String,
         /// By whom.
-        implementation: Implementation,
+        implementation: String,
         /// Why it failed.
         source: Failure,
     },

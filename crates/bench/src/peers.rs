@@ -1,23 +1,19 @@
 //! `peers`: events per second beside other runtimes, interleaved.
 
-use std::io::{self, IsTerminal as _, Write as _};
-use std::path::PathBuf;
+use std::fmt;
+use std::io::{self, Write as _};
 use std::time::Duration;
 
 use clap::Args;
 
-use crate::Error;
-use crate::disturbance::Usage;
+use crate::elsewhere;
 use crate::implementation::Implementation;
 use crate::machine::Machine;
-use crate::report::{self, Row};
+use crate::repetition::Repetition;
+use crate::report::Row;
 use crate::single::{self, seconds};
-use crate::spin;
 use crate::workloads::{Run, Workload};
-
-/// A disturbed run is tried again; a benchmark gives up on a quiet machine after so
-/// many disturbed runs for each that it wants.
-const TRIES_PER_RUN: usize = 3;
+use crate::{Error, spin, table};
 
 /// Options of the interleaved run.
 #[derive(Clone, Debug, Args)]
@@ -32,124 +28,59 @@ pub struct PeersOptions {
     /// How long each run measures, after a warm-up of a fifth of it.
     #[arg(long, default_value_t = 1.0, value_parser = seconds)]
     pub seconds: f64,
-    /// How many undisturbed runs each implementation gets.
-    #[arg(long, default_value_t = 7, value_parser = clap::value_parser!(u16).range(1..))]
-    pub repeat: u16,
-    /// Worker threads of each; by default one for each core.
-    #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1024))]
-    pub workers: Option<u16>,
-    /// Keeps disturbed runs too, for a first look on a busy machine. The table says
-    /// so; a file of figures cannot, so there is none.
-    #[arg(long, conflicts_with = "json")]
-    pub keep_disturbed: bool,
-    /// Also writes the figures to this file, as a JSON array.
-    #[arg(long, value_name = "FILE")]
-    pub json: Option<PathBuf>,
+    /// How often, and where to.
+    #[command(flatten)]
+    pub repetition: Repetition,
 }
 
-/// An implementation on a workload, and what it has reached so far.
-struct Contender {
-    workload: Workload,
-    implementation: Implementation,
-    figures: Vec<f64>,
-    disturbed: usize,
-    keep_disturbed: bool,
-}
+/// An implementation on a workload.
+#[derive(Clone, Copy)]
+struct Pair(Workload, Implementation);
 
-impl Contender {
-    fn wants_more(&self, repeat: usize) -> bool {
-        let gave_up = !self.keep_disturbed && self.disturbed >= repeat * TRIES_PER_RUN;
-        self.figures.len() < repeat && !gave_up
-    }
-
-    /// Runs once, and keeps the figure if nothing else used the machine.
-    fn run_once(&mut self, run: &Run) -> Result<(), Error> {
-        let before = Usage::now();
-        let outcome = single::measure(self.workload, self.implementation, run);
-        let outcome = outcome.map_err(|source| Error::Run {
-            workload: self.workload,
-            implementation: self.implementation,
-            source,
-        })?;
-        let disturbed = match (before, Usage::now()) {
-            (Some(before), Some(after)) => after.disturbed_since(before),
-            _ => false,
-        };
-        self.disturbed += usize::from(disturbed);
-        if !disturbed || self.keep_disturbed {
-            self.figures.push(outcome.events_per_second());
-        }
-        Ok(())
+impl fmt::Display for Pair {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} by {}", self.0, self.1)
     }
 }
 
 pub(crate) fn run(options: &PeersOptions) -> Result<(), Error> {
+    let repetition = &options.repetition;
     let run = Run {
-        workers: single::workers(options.workers),
+        workers: single::workers(repetition.workers),
         time: Duration::from_secs_f64(options.seconds),
     };
-    let spin_rate = spin::cycles_per_second();
-    if !spin::is_credible(spin_rate) {
-        return Err(Error::ShortenedWork { spin_rate });
-    }
-    write_header(options, &run, spin_rate).map_err(Error::Output)?;
-    let implementations = runnable(options)?;
-    let mut rows = Vec::new();
-    let mut disturbed = Vec::new();
+    let spin_rate = spin::checked()?;
+    let implementations = runnable(&options.implementation, &Implementation::DEFAULT)?;
+    write_header(options, &run, spin_rate, &implementations).map_err(Error::Output)?;
+    let mut contenders = Vec::new();
     for workload in chosen(&options.workload, &Workload::ALL) {
-        let contenders = interleave(workload, &implementations, options, &run)?;
-        for contender in contenders {
-            let names = (workload.to_string(), contender.implementation.to_string());
-            if contender.disturbed > 0 {
-                disturbed.push((names.clone(), contender.disturbed, contender.figures.len()));
-            }
-            rows.extend(Row::of(
-                "peers",
-                names.0,
-                names.1,
-                "events/s",
-                contender.figures,
-            ));
-        }
+        let pairs = implementations.iter().map(|&who| Pair(workload, who));
+        contenders.extend(repetition.interleave(pairs, |pair| run_once(pair, &run))?);
     }
-    report::write_table(&rows, io::stdout()).map_err(Error::Output)?;
-    write_disturbed(&disturbed, options).map_err(Error::Output)?;
-    if rows.is_empty() {
-        return Err(Error::AlwaysDisturbed);
-    }
-    match &options.json {
-        Some(path) => report::write_json(&rows, path),
-        None => Ok(()),
-    }
-}
-
-/// Runs all on one workload, each once in turn, until all have what they want.
-fn interleave(
-    workload: Workload,
-    implementations: &[Implementation],
-    options: &PeersOptions,
-    run: &Run,
-) -> Result<Vec<Contender>, Error> {
-    let repeat = usize::from(options.repeat);
-    let contender = |&implementation: &Implementation| Contender {
-        workload,
-        implementation,
-        figures: Vec::new(),
-        disturbed: 0,
-        keep_disturbed: options.keep_disturbed,
+    let row = |pair: &Pair, figures: &Vec<f64>| {
+        let (workload, who) = (pair.0.to_string(), pair.1.to_string());
+        Row::of("peers", workload, who, "events/s", figures.clone())
     };
-    let mut contenders: Vec<_> = implementations.iter().map(contender).collect();
-    while contenders.iter().any(|c| c.wants_more(repeat)) {
-        for contender in contenders.iter_mut().filter(|c| c.wants_more(repeat)) {
-            show_progress(contender, repeat);
-            contender.run_once(run)?;
-        }
-    }
-    clear_progress();
-    Ok(contenders)
+    let rows = contenders.iter().filter_map(|c| row(&c.what, &c.figures));
+    let rows: Vec<_> = rows.collect();
+    table::write(&rows, io::stdout()).map_err(Error::Output)?;
+    repetition
+        .write_disturbed(&contenders)
+        .map_err(Error::Output)?;
+    repetition.keep(&rows)
 }
 
-fn chosen<T: Copy>(asked: &[T], default: &[T]) -> Vec<T> {
+fn run_once(&Pair(workload, implementation): &Pair, run: &Run) -> Result<f64, Error> {
+    let outcome = elsewhere::measure(workload, implementation, run);
+    let outcome = outcome.map_err(|source| Error::Run {
+        workload: workload.to_string(),
+        implementation: implementation.to_string(),
+        source,
+    })?;
+    Ok(outcome.events_per_second())
+}
+
+pub(crate) fn chosen<T: Copy>(asked: &[T], default: &[T]) -> Vec<T> {
     match asked {
         [] => default.to_vec(),
         asked => asked.to_vec(),
@@ -157,72 +88,54 @@ fn chosen<T: Copy>(asked: &[T], default: &[T]) -> Vec<T> {
 }
 
 /// What was chosen and can be run here; names what cannot.
-fn runnable(options: &PeersOptions) -> Result<Vec<Implementation>, Error> {
-    let mut implementations = chosen(&options.implementation, &Implementation::DEFAULT);
-    let mut skipped = Vec::new();
-    implementations.retain(|&implementation| match single::missing(implementation) {
-        Some(reason) => {
-            skipped.push(format!("skipped {implementation}: {reason}\n"));
-            false
+pub(crate) fn runnable(
+    asked: &[Implementation],
+    default: &[Implementation],
+) -> Result<Vec<Implementation>, Error> {
+    let mut runnable = Vec::new();
+    for implementation in chosen(asked, default) {
+        match elsewhere::missing(implementation) {
+            Some(reason) => skip(implementation, &reason)?,
+            None => runnable.push(implementation),
         }
-        None => true,
-    });
-    let mut out = io::stdout();
-    for line in skipped {
-        out.write_all(line.as_bytes()).map_err(Error::Output)?;
     }
-    match implementations.is_empty() {
+    match runnable.is_empty() {
         true => Err(Error::NothingToRun),
-        false => Ok(implementations),
+        false => Ok(runnable),
     }
 }
 
-fn write_header(options: &PeersOptions, run: &Run, spin_rate: f64) -> io::Result<()> {
+/// Says that an implementation is left out, and why.
+pub(crate) fn skip(implementation: Implementation, reason: &str) -> Result<(), Error> {
+    writeln!(io::stdout(), "skipped {implementation}: {reason}").map_err(Error::Output)
+}
+
+fn write_header(
+    options: &PeersOptions,
+    run: &Run,
+    spin_rate: f64,
+    implementations: &[Implementation],
+) -> io::Result<()> {
     let mut out = io::stdout();
     writeln!(out, "{}", Machine::detect())?;
     writeln!(
         out,
-        "{} workers, {} runs of {} s each, interleaved; millions of events per second",
-        run.workers, options.repeat, options.seconds
+        "{} workers, {} runs of {} s each, interleaved",
+        run.workers, options.repetition.repeat, options.seconds
     )?;
-    let nanoseconds = 1e12 / spin_rate;
-    writeln!(out, "work of 1000 cycles takes {nanoseconds:.0} ns alone")
-}
-
-fn write_disturbed(
-    disturbed: &[((String, String), usize, usize)],
-    options: &PeersOptions,
-) -> io::Result<()> {
-    let repeat = usize::from(options.repeat);
-    let mut out = io::stdout();
-    for ((workload, implementation), dropped, kept) in disturbed {
-        let (verb, outcome) = match (options.keep_disturbed, *kept == repeat) {
-            (true, _) => ("kept", "so its figures are not to be quoted"),
-            (false, true) => ("dropped", "and replaced them"),
-            (false, false) => ("dropped", "and could not replace them all"),
-        };
-        writeln!(
-            out,
-            "{verb} {dropped} runs of {implementation} on {workload} \
-             that other processes disturbed, {outcome}"
-        )?;
+    write!(
+        out,
+        "work of 1000 cycles takes {:.0} ns alone",
+        1e12 / spin_rate
+    )?;
+    for &implementation in implementations {
+        if let Some(Ok(built)) = elsewhere::program(implementation).map(|p| p.built()) {
+            write!(
+                out,
+                ", {:.0} ns in {implementation}",
+                1e12 / built.spin_rate
+            )?;
+        }
     }
-    if disturbed.is_empty() {
-        writeln!(out, "no run was disturbed by other processes")?;
-    }
-    Ok(())
-}
-
-fn show_progress(contender: &Contender, repeat: usize) {
-    if io::stderr().is_terminal() {
-        let run = contender.figures.len() + 1;
-        let (workload, implementation) = (contender.workload, contender.implementation);
-        eprint!("\r\x1b[K{workload} {implementation} {run}/{repeat}");
-    }
-}
-
-fn clear_progress() {
-    if io::stderr().is_terminal() {
-        eprint!("\r\x1b[K");
-    }
+    writeln!(out)
 }

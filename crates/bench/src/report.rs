@@ -1,8 +1,7 @@
-//! What a benchmark found: a table to read, an array of rows to keep.
+//! What a benchmark found: an array of rows to keep.
 
 use std::borrow::Cow;
 use std::fs;
-use std::io::{self, Write};
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
@@ -60,39 +59,6 @@ impl Row {
     }
 }
 
-/// Implementations that the table gives each other's ratio to.
-const BASES: [&str; 2] = ["tokio", "floor"];
-
-/// Writes rows as a table, in millions, with the ratios of medians.
-pub(crate) fn write_table(rows: &[Row], mut out: impl Write) -> io::Result<()> {
-    writeln!(
-        out,
-        "{:<9}{:<20}{:>9}{:>9}{:>9}{:>6}{:>9}{:>9}",
-        "workload", "implementation", "median", "min", "max", "runs", "/tokio", "/floor"
-    )?;
-    for row in rows {
-        let [median, min, max] = [row.median, row.min, row.max].map(|figure| figure / 1e6);
-        write!(
-            out,
-            "{:<9}{:<20}{median:>9.3}{min:>9.3}{max:>9.3}{:>6}",
-            row.workload, row.implementation, row.runs
-        )?;
-        for base in BASES {
-            match ratio(row, base, rows) {
-                Some(ratio) => write!(out, "{ratio:>9.3}")?,
-                None => write!(out, "{:>9}", "-")?,
-            }
-        }
-        writeln!(out)?;
-    }
-    Ok(())
-}
-
-fn ratio(row: &Row, base: &str, rows: &[Row]) -> Option<f64> {
-    let same = |other: &&Row| other.workload == row.workload && other.implementation == base;
-    rows.iter().find(same).map(|base| row.median / base.median)
-}
-
 /// Writes rows as a JSON array, and beside it what machine and command they are of.
 pub(crate) fn write_json(rows: &[Row], path: &Path) -> Result<(), Error> {
     let failed = |source| Error::File {
@@ -122,19 +88,6 @@ mod tests {
         assert_eq!(
             Row::of("peers", String::new(), String::new(), "", vec![]),
             None
-        );
-    }
-
-    #[test]
-    fn the_table_has_ratios_where_their_base_was_run() {
-        let rows = [row("mely/adaptive", &[6e6]), row("tokio", &[2e6])];
-        let mut table = Vec::new();
-        write_table(&rows, &mut table).unwrap();
-        let table = String::from_utf8(table).unwrap();
-        let ours = table.lines().nth(1).unwrap();
-        assert!(
-            ours.ends_with("6.000    6.000    6.000     1    3.000        -"),
-            "{table}"
         );
     }
 }

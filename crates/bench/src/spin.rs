@@ -4,6 +4,8 @@ use std::cell::Cell;
 use std::hint::black_box;
 use std::time::Instant;
 
+use crate::Error;
+
 /// One step is a shift, an exclusive or and a multiplication that wait for each
 /// other: 1 + 1 + 3 cycles. A compiler cannot merge steps; it does merge those of a
 /// multiplication and an addition, eight into one.
@@ -32,7 +34,7 @@ pub(crate) fn spin(cycles: u32) {
 }
 
 /// How many cycles `spin` does in a second, from the fastest of a few tries.
-pub(crate) fn cycles_per_second() -> f64 {
+fn cycles_per_second() -> f64 {
     const CYCLES: u32 = 1_000_000;
     let time_once = |_| {
         let start = Instant::now();
@@ -45,4 +47,17 @@ pub(crate) fn cycles_per_second() -> f64 {
 /// Whether a rate of cycles is one that a processor can have.
 pub(crate) fn is_credible(cycles_per_second: f64) -> bool {
     cycles_per_second < CREDIBLE_MAX
+}
+
+/// How many cycles `spin` does in a second.
+///
+/// # Errors
+///
+/// [`Error::ShortenedWork`] if no processor does so many.
+pub(crate) fn checked() -> Result<f64, Error> {
+    let spin_rate = cycles_per_second();
+    match is_credible(spin_rate) {
+        true => Ok(spin_rate),
+        false => Err(Error::ShortenedWork { spin_rate }),
+    }
 }

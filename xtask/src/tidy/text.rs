@@ -17,11 +17,13 @@ const UNFINISHED: &[&str] = &["todo", "unimplemented"];
 pub(super) fn whitespace_is_clean(tree: &Tree) -> Vec<Violation> {
     let mut found = Vec::new();
     for text in tree.texts() {
-        found.extend(lines_with(
-            text,
-            |line| line.contains('\t'),
-            "a tab: use spaces",
-        ));
+        // Go's own formatter indents with tabs.
+        let is_go = text.path.ends_with(".go");
+        let has_tab = |line: &str| match is_go {
+            true => line.trim_start_matches('\t').contains('\t'),
+            false => line.contains('\t'),
+        };
+        found.extend(lines_with(text, has_tab, "a tab: use spaces"));
         let trails = |line: &str| line.ends_with([' ', '\t', '\r']);
         found.extend(lines_with(text, trails, "blanks at the end of the line"));
         if !text.content.is_empty() && !text.content.ends_with('\n') {
@@ -95,6 +97,12 @@ mod tests {
         assert_eq!(lines(whitespace_is_clean(&tree("no line break"))), [0]);
         assert_eq!(lines(whitespace_is_clean(&tree("a\n\n    b\n"))), []);
         assert_eq!(lines(whitespace_is_clean(&tree(""))), []);
+    }
+
+    #[test]
+    fn go_is_indented_with_tabs_and_has_them_nowhere_else() {
+        let go = Tree::of(&[("a.go", "func a() {\n\t\tb()\n\tc\td\n}\n")]);
+        assert_eq!(lines(whitespace_is_clean(&go)), [3]);
     }
 
     #[test]

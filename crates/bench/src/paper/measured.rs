@@ -7,10 +7,19 @@ use std::time::{Duration, Instant};
 use mely::{Handle, Snapshot};
 
 use crate::Failure;
+use crate::report::Row;
 
 /// This part of the measured time comes before it: caches, allocators and learned
 /// costs are warm then.
 const WARM_UP: u32 = 5;
+
+/// The quantities beside the rate.
+pub(crate) mod unit {
+    pub(crate) const LOCKING: &str = "locking %";
+    pub(crate) const STEALS: &str = "steals/s";
+    pub(crate) const CYCLES_PER_STEAL: &str = "cycles/steal";
+    pub(crate) const STOLEN_PER_STEAL: &str = "stolen cycles/steal";
+}
 
 /// The columns of the papers' tables.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -28,6 +37,29 @@ pub(crate) struct Measured {
 }
 
 impl Measured {
+    /// A row for each quantity that at least one run has; rates are in `rate_unit`.
+    pub(crate) fn rows(
+        bench: &'static str,
+        workload: &str,
+        implementation: &str,
+        rate_unit: &'static str,
+        runs: &[Self],
+    ) -> Vec<Row> {
+        let quantity = |unit, of: fn(&Measured) -> Option<f64>| {
+            let figures = runs.iter().filter_map(of).collect();
+            let (workload, implementation) = (workload.to_owned(), implementation.to_owned());
+            Row::of(bench, workload, implementation, unit, figures)
+        };
+        let rows = [
+            quantity(rate_unit, |m| Some(m.rate)),
+            quantity(unit::LOCKING, |m| Some(m.locking_percent)),
+            quantity(unit::STEALS, |m| Some(m.steals_per_second)),
+            quantity(unit::CYCLES_PER_STEAL, |m| m.cycles_per_steal),
+            quantity(unit::STOLEN_PER_STEAL, |m| m.stolen_cycles_per_steal),
+        ];
+        rows.into_iter().flatten().collect()
+    }
+
     /// What came between two snapshots of a runtime. `counted` names the handlers
     /// whose events are the workload's.
     fn between(before: &Snapshot, after: &Snapshot, time: Duration, counted: &[&str]) -> Self {

@@ -20,7 +20,7 @@ mod cache_aware;
 mod cache_efficient;
 mod cores;
 mod join;
-mod measured;
+pub(crate) mod measured;
 mod penalty;
 mod pinning;
 mod pipeline;
@@ -36,7 +36,7 @@ use std::time::Duration;
 use clap::Args;
 use mely::Policy;
 
-use self::measured::Measured;
+use self::measured::{Measured, unit};
 pub use self::workload::PaperWorkload;
 use crate::machine::Machine;
 use crate::repetition::Repetition;
@@ -87,34 +87,10 @@ impl Contender {
 
     /// A row for each quantity that at least one run has.
     fn rows(&self, runs: &[Measured]) -> Vec<Row> {
-        let quantity = |unit, of: fn(&Measured) -> Option<f64>| {
-            let figures = runs.iter().filter_map(of).collect();
-            let implementation = format!("mely/{}", self.policy);
-            Row::of(
-                "paper",
-                self.workload.to_string(),
-                implementation,
-                unit,
-                figures,
-            )
-        };
-        let rows = [
-            quantity(self.workload.unit(), |m| Some(m.rate)),
-            quantity(unit::LOCKING, |m| Some(m.locking_percent)),
-            quantity(unit::STEALS, |m| Some(m.steals_per_second)),
-            quantity(unit::CYCLES_PER_STEAL, |m| m.cycles_per_steal),
-            quantity(unit::STOLEN_PER_STEAL, |m| m.stolen_cycles_per_steal),
-        ];
-        rows.into_iter().flatten().collect()
+        let implementation = format!("mely/{}", self.policy);
+        let (workload, unit) = (self.workload.to_string(), self.workload.unit());
+        Measured::rows("paper", &workload, &implementation, unit, runs)
     }
-}
-
-/// The quantities beside the rate.
-mod unit {
-    pub(super) const LOCKING: &str = "locking %";
-    pub(super) const STEALS: &str = "steals/s";
-    pub(super) const CYCLES_PER_STEAL: &str = "cycles/steal";
-    pub(super) const STOLEN_PER_STEAL: &str = "stolen cycles/steal";
 }
 
 pub(crate) fn run(options: &PaperOptions) -> Result<(), Error> {
@@ -123,10 +99,7 @@ pub(crate) fn run(options: &PaperOptions) -> Result<(), Error> {
         workers: single::workers(repetition.workers),
         time: Duration::from_secs_f64(options.seconds),
     };
-    let spin_rate = spin::cycles_per_second();
-    if !spin::is_credible(spin_rate) {
-        return Err(Error::ShortenedWork { spin_rate });
-    }
+    spin::checked()?;
     write_header(options, &run).map_err(Error::Output)?;
     let mut rows = Vec::new();
     let mut contenders = Vec::new();

@@ -1,20 +1,20 @@
-//! P: 1000 keys, each posting 1000 events to itself, one after the other.
+//! P: 1000 keys, each posting 1000 events to itself, one after the other; and Py,
+//! where a key lets the others run after each event.
 //!
-//! What a runtime costs when nothing is to be balanced and nothing crosses cores.
+//! What a runtime costs when nothing is to be balanced and nothing crosses cores. In
+//! Py every event pays for a turn of its key.
 
 use std::collections::VecDeque;
 use std::hint::black_box;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use mely::{Colored, Context, Policy};
-use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
-
-use super::{Failure, Run, mely_runtime, tokio_runtime};
+use super::{Failure, Run, wait_for_end};
 use crate::Outcome;
 use crate::rounds::Rounds;
+use crate::runtimes::{Actor, Keyed, ToSelf};
 
-const KEYS: usize = 1000;
+pub(super) const KEYS: usize = 1000;
 const EVENTS_PER_KEY: u32 = 1000;
 const EVENTS: u64 = KEYS as u64 * EVENTS_PER_KEY as u64;
 
@@ -26,14 +26,6 @@ struct Chains<Key> {
 }
 
 impl<Key> Chains<Key> {
-    fn new(rounds: Arc<Rounds>) -> Arc<Self> {
-        Arc::new(Self {
-            keys: OnceLock::new(),
-            going: AtomicUsize::new(0),
-            rounds,
-        })
-    }
-
     fn keys(&self) -> &[Key] {
         self.keys.get().map_or(&[], |keys| keys)
     }
@@ -52,88 +44,72 @@ impl<Key> Chains<Key> {
     }
 }
 
-/// The state of a color.
-struct Link {
-    left: u32,
-    /// Taken away at the end: the colors would keep each other for ever.
-    chains: Option<Arc<Chains<Colored<Link>>>>,
+type LinkChains<R> = Chains<<R as Keyed>::Key<Link<R>>>;
+
+/// A key. Its messages are how many events it still has to run in the round; none is
+/// the end.
+struct Link<R: Keyed + 'static> {
+    /// Taken away at the end: the keys would keep each other for ever.
+    chains: Option<Arc<LinkChains<R>>>,
 }
 
-impl Link {
-    fn start(&mut self, cx: &mut Context<'_, Self>) {
-        self.left = EVENTS_PER_KEY;
-        self.step(cx);
-    }
-
-    fn step(&mut self, cx: &mut Context<'_, Self>) {
-        self.left -= 1;
-        if self.left > 0 {
-            cx.post(Self::step);
-        } else if let Some(chains) = &self.chains
+impl<R: Keyed + 'static> Link<R> {
+    fn last_of_round(&self) {
+        if let Some(chains) = &self.chains
             && chains.ended()
         {
-            chains.begin(|color| color.post(Self::start));
+            chains.begin(|key| R::post(key, EVENTS_PER_KEY));
         }
     }
 }
 
-/// Each key is a color.
-pub(super) fn mely(policy: Policy, run: &Run) -> Result<Outcome, Failure> {
-    let rt = mely_runtime(policy, run)?;
-    let (rounds, outcome) = Rounds::new(run.time);
-    let chains = Chains::new(rounds);
-    chains.keys.get_or_init(|| {
-        let link = || Link {
-            left: 0,
-            chains: Some(Arc::clone(&chains)),
-        };
-        (0..KEYS).map(|_| rt.colored(link())).collect()
-    });
-    chains.begin(|color| color.post(Link::start));
-    let outcome = outcome.recv()?;
-    for color in chains.keys() {
-        color.post(|link, _| link.chains = None);
+impl<R: Keyed + 'static> Actor for Link<R> {
+    type Message = u32;
+
+    #[inline]
+    fn handle(&mut self, left: u32, to_self: &mut impl ToSelf<u32>) {
+        match left {
+            2.. => to_self.post(left - 1),
+            1 => self.last_of_round(),
+            0 => self.chains = None,
+        }
     }
-    rt.settle();
+}
+
+pub(super) fn keyed<R: Keyed + 'static>(runtime: &R, run: &Run) -> Result<Outcome, Failure> {
+    let (rounds, outcome) = Rounds::new(run.time);
+    let chains = Arc::new(Chains {
+        keys: OnceLock::new(),
+        going: AtomicUsize::new(0),
+        rounds,
+    });
+    chains.keys.get_or_init(|| {
+        let link = |_| {
+            runtime.key(Link::<R> {
+                chains: Some(Arc::clone(&chains)),
+            })
+        };
+        (0..KEYS).map(link).collect()
+    });
+    chains.begin(|key| R::post(key, EVENTS_PER_KEY));
+    let outcome = outcome.recv()?;
+    chains.keys().iter().for_each(|key| R::post(key, 0));
+    wait_for_end(&chains)?;
+    chains.keys().iter().for_each(R::close);
     Ok(outcome)
 }
 
-/// Each key is a task that sends through its own channel to itself.
-pub(super) fn tokio(run: &Run) -> Result<Outcome, Failure> {
-    let rt = tokio_runtime(run)?;
-    let (rounds, outcome) = Rounds::new(run.time);
-    let chains: Arc<Chains<UnboundedSender<u32>>> = Chains::new(rounds);
-    chains.keys.get_or_init(|| {
-        let key = |_| {
-            let (to_self, mut messages) = unbounded_channel();
-            let (sender, chains) = (to_self.clone(), Arc::clone(&chains));
-            rt.spawn(async move {
-                while let Some(left) = messages.recv().await {
-                    if left > 1 {
-                        // The receiver is here: it is not closed.
-                        to_self.send(left - 1).ok();
-                    } else if chains.ended() {
-                        chains.begin(|key| _ = key.send(EVENTS_PER_KEY));
-                    }
-                }
-            });
-            sender
-        };
-        (0..KEYS).map(key).collect()
-    });
-    chains.begin(|key| _ = key.send(EVENTS_PER_KEY));
-    Ok(outcome.recv()?)
-}
-
-/// Each key is a queue of one thread alone.
-pub(super) fn floor(run: &Run) -> Result<Outcome, Failure> {
+/// Each thread runs its share of the keys from one queue, with so many of them in
+/// turn.
+pub(super) fn floor(run: &Run, in_turn: usize) -> Result<Outcome, Failure> {
     let (rounds, outcome) = Rounds::new(run.time);
     super::in_step(
         run.workers,
         |thread| {
             let mut messages = VecDeque::new();
-            for _key in (thread..KEYS).step_by(run.workers) {
-                messages.push_back(EVENTS_PER_KEY);
+            let mut keys = (thread..KEYS).step_by(run.workers).peekable();
+            while keys.peek().is_some() {
+                messages.extend(keys.by_ref().take(in_turn).map(|_| EVENTS_PER_KEY));
                 while let Some(left) = black_box(&mut messages).pop_front() {
                     if left > 1 {
                         messages.push_back(left - 1);

@@ -7,12 +7,10 @@ use std::hint::black_box;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use mely::{Colored, Policy};
-use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
-
-use super::{Failure, Run, mely_runtime, tokio_runtime};
+use super::{Failure, Run, wait_for_end};
 use crate::random::Random;
 use crate::rounds::measure_steady;
+use crate::runtimes::{Actor, Keyed, ToSelf};
 use crate::{Outcome, tally};
 
 const KEYS: u32 = 1000;
@@ -25,13 +23,6 @@ struct Keys<Key> {
 }
 
 impl<Key> Keys<Key> {
-    fn new() -> Arc<Self> {
-        Arc::new(Self {
-            keys: OnceLock::new(),
-            stop: AtomicBool::new(false),
-        })
-    }
-
     fn get(&self) -> &[Key] {
         self.keys.get().map_or(&[], |keys| keys)
     }
@@ -39,14 +30,6 @@ impl<Key> Keys<Key> {
     fn stopped(&self) -> bool {
         // Relaxed: it does not matter how many events still see it open.
         self.stop.load(Ordering::Relaxed)
-    }
-
-    fn put_in_flight(&self, put: impl Fn(&Key)) {
-        self.get()
-            .iter()
-            .cycle()
-            .take(IN_FLIGHT as usize)
-            .for_each(put);
     }
 }
 
@@ -57,74 +40,63 @@ fn other(random: &mut Random, own: u32) -> usize {
     (target + u32::from(target >= own)) as usize
 }
 
-/// The state of a color.
-struct Hopper {
+type HopperKeys<R> = Keys<<R as Keyed>::Key<Hopper<R>>>;
+
+/// A key.
+struct Hopper<R: Keyed + 'static> {
     own: u32,
     random: Random,
-    /// Taken away at the end: the colors would keep each other for ever.
-    keys: Option<Arc<Keys<Colored<Hopper>>>>,
+    /// Taken away at the end: the keys would keep each other for ever.
+    keys: Option<Arc<HopperKeys<R>>>,
 }
 
-impl Hopper {
-    fn hop(&mut self) {
+impl<R: Keyed + 'static> Actor for Hopper<R> {
+    type Message = ();
+
+    #[inline]
+    fn handle(&mut self, (): (), _to_self: &mut impl ToSelf<()>) {
         tally::count();
         if let Some(keys) = &self.keys
             && !keys.stopped()
         {
-            keys.get()[other(&mut self.random, self.own)].post(|hopper, _| hopper.hop());
+            R::post(&keys.get()[other(&mut self.random, self.own)], ());
+        } else {
+            self.let_go();
         }
     }
 }
 
-/// Each key is a color.
-pub(super) fn mely(policy: Policy, run: &Run) -> Result<Outcome, Failure> {
-    let rt = mely_runtime(policy, run)?;
-    let keys = Keys::new();
-    keys.keys.get_or_init(|| {
-        let hopper = |own| Hopper {
-            own,
-            random: Random::new(u64::from(own)),
-            keys: Some(Arc::clone(&keys)),
-        };
-        (0..KEYS).map(|own| rt.colored(hopper(own))).collect()
-    });
-    keys.put_in_flight(|color| color.post(|hopper, _| hopper.hop()));
-    let outcome = measure_steady(run.time, tally::total);
-    keys.stop.store(true, Ordering::Relaxed);
-    rt.settle();
-    for color in keys.get() {
-        color.post(|hopper, _| hopper.keys = None);
+impl<R: Keyed + 'static> Hopper<R> {
+    #[cold]
+    fn let_go(&mut self) {
+        self.keys = None;
     }
-    rt.settle();
-    Ok(outcome)
 }
 
-/// Each key is a task with a channel.
-pub(super) fn tokio(run: &Run) -> Result<Outcome, Failure> {
-    let rt = tokio_runtime(run)?;
-    let keys: Arc<Keys<UnboundedSender<()>>> = Keys::new();
-    keys.keys.get_or_init(|| {
-        let key = |own| {
-            let (sender, mut messages) = unbounded_channel();
-            let keys = Arc::clone(&keys);
-            let mut random = Random::new(u64::from(own));
-            rt.spawn(async move {
-                while let Some(()) = messages.recv().await {
-                    tally::count();
-                    if keys.stopped() {
-                        break;
-                    }
-                    // Closed only at the end.
-                    keys.get()[other(&mut random, own)].send(()).ok();
-                }
-            });
-            sender
-        };
-        (0..KEYS).map(key).collect()
+pub(super) fn keyed<R: Keyed + 'static>(runtime: &R, run: &Run) -> Result<Outcome, Failure> {
+    let keys = Arc::new(Keys {
+        keys: OnceLock::new(),
+        stop: AtomicBool::new(false),
     });
-    keys.put_in_flight(|key| _ = key.send(()));
+    keys.keys.get_or_init(|| {
+        let hopper = |own| {
+            runtime.key(Hopper::<R> {
+                own,
+                random: Random::new(u64::from(own)),
+                keys: Some(Arc::clone(&keys)),
+            })
+        };
+        (0..KEYS).map(hopper).collect()
+    });
+    let all_in_turn = keys.get().iter().cycle();
+    all_in_turn
+        .take(IN_FLIGHT as usize)
+        .for_each(|key| R::post(key, ()));
     let outcome = measure_steady(run.time, tally::total);
     keys.stop.store(true, Ordering::Relaxed);
+    keys.get().iter().for_each(|key| R::post(key, ()));
+    wait_for_end(&keys)?;
+    keys.get().iter().for_each(R::close);
     Ok(outcome)
 }
 

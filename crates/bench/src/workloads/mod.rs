@@ -2,20 +2,26 @@
 
 mod chains;
 mod cross;
+mod keyed_rounds;
 mod unbalanced;
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Barrier, Mutex, PoisonError};
-use std::time::Duration;
-
-use mely::{Policy, Runtime};
+use std::sync::{Arc, Barrier, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use crate::Outcome;
 use crate::implementation::Implementation;
+use crate::runtimes::{self, Conditions, Job, Keyed};
+
+pub(crate) use self::unbalanced::{Fresh, SHORT_CYCLES, costs, with_metrics};
 
 /// Why a run gave no figure. It names what could not be made or was lost.
 pub type Failure = Box<dyn std::error::Error + Send + Sync>;
+
+/// Keys get so long to handle what is left for them at the end of a run. They need
+/// milliseconds; what takes longer is lost.
+const END_DEADLINE: Duration = Duration::from_secs(30);
 
 /// What is run, whoever runs it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -23,8 +29,12 @@ pub type Failure = Box<dyn std::error::Error + Send + Sync>;
 pub enum Workload {
     /// Rounds of 50 000 independent events from one worker, few of them long.
     U,
+    /// The same rounds, but each event goes to a long-lived key of its own.
+    Uk,
     /// 1000 keys, each posting 1000 events to itself.
     P,
+    /// The same, but a key lets the others run after each of its events.
+    Py,
     /// 1000 keys posting to random others, 8000 events in flight.
     X,
 }
@@ -38,28 +48,65 @@ pub struct Run {
     pub time: Duration,
 }
 
+/// A workload on a runtime of this process.
+struct OnRuntime<'a> {
+    workload: Workload,
+    run: &'a Run,
+}
+
+impl Job for OnRuntime<'_> {
+    type Output = Outcome;
+
+    fn on<R: Keyed + Fresh + 'static>(self, runtime: &R) -> Result<Outcome, Failure> {
+        match self.workload {
+            Workload::U => runtime.unbalanced(self.run),
+            Workload::Uk => keyed_rounds::keyed(runtime, self.run),
+            Workload::P | Workload::Py => chains::keyed(runtime, self.run),
+            Workload::X => cross::keyed(runtime, self.run),
+        }
+    }
+}
+
 impl Workload {
     /// Every workload.
-    pub const ALL: [Workload; 3] = [Workload::U, Workload::P, Workload::X];
+    pub const ALL: [Workload; 5] = [
+        Workload::U,
+        Workload::Uk,
+        Workload::P,
+        Workload::Py,
+        Workload::X,
+    ];
 
     /// Runs it once in this process. Runs wait for each other.
     ///
     /// # Errors
     ///
-    /// If a runtime cannot be built, or ends before its work.
+    /// If a runtime cannot be built, ends before its work, or is not one of this
+    /// process.
     pub fn run(self, implementation: Implementation, run: &Run) -> Result<Outcome, Failure> {
-        static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
-        let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
-        match (self, implementation) {
-            (Workload::U, Implementation::Mely(policy)) => unbalanced::mely(policy, run),
-            (Workload::U, Implementation::Tokio(_)) => unbalanced::tokio(run),
-            (Workload::U, Implementation::Floor) => unbalanced::floor(run),
-            (Workload::P, Implementation::Mely(policy)) => chains::mely(policy, run),
-            (Workload::P, Implementation::Tokio(_)) => chains::tokio(run),
-            (Workload::P, Implementation::Floor) => chains::floor(run),
-            (Workload::X, Implementation::Mely(policy)) => cross::mely(policy, run),
-            (Workload::X, Implementation::Tokio(_)) => cross::tokio(run),
-            (Workload::X, Implementation::Floor) => cross::floor(run),
+        let _alone = alone();
+        if implementation == Implementation::Floor {
+            return self.floor(run);
+        }
+        let conditions = Conditions {
+            workers: run.workers,
+            yields: self == Workload::Py,
+        };
+        let job = OnRuntime {
+            workload: self,
+            run,
+        };
+        runtimes::start(implementation, conditions, job)
+            .unwrap_or_else(|| Err("it runs in a process of its own".into()))
+    }
+
+    fn floor(self, run: &Run) -> Result<Outcome, Failure> {
+        match self {
+            Workload::U => unbalanced::floor(run),
+            Workload::Uk => keyed_rounds::floor(run),
+            Workload::P => chains::floor(run, 1),
+            Workload::Py => chains::floor(run, chains::KEYS),
+            Workload::X => cross::floor(run),
         }
     }
 }
@@ -70,14 +117,22 @@ impl fmt::Display for Workload {
     }
 }
 
-fn mely_runtime(policy: Policy, run: &Run) -> Result<Runtime, Failure> {
-    let builder = Runtime::builder().workers(run.workers).policy(policy);
-    Ok(builder.build()?)
+/// Keeps other runs of this process, as of tests, from measuring at the same time.
+pub(crate) fn alone() -> impl Drop {
+    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+    ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn tokio_runtime(run: &Run) -> Result<tokio::runtime::Runtime, Failure> {
-    let mut builder = tokio::runtime::Builder::new_multi_thread();
-    Ok(builder.worker_threads(run.workers).build()?)
+/// Waits until the keys have let go of what they share: they have ended.
+fn wait_for_end<T>(shared: &Arc<T>) -> Result<(), Failure> {
+    let deadline = Instant::now() + END_DEADLINE;
+    while Arc::strong_count(shared) > 1 {
+        if Instant::now() > deadline {
+            return Err("some keys have not run their last events".into());
+        }
+        std::thread::sleep(Duration::from_micros(100));
+    }
+    Ok(())
 }
 
 /// Runs rounds on plain threads: all do `work`, given their number; when all have
@@ -104,6 +159,7 @@ fn in_step(threads: usize, work: impl Fn(usize) + Sync, another: impl Fn() -> bo
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::elsewhere;
 
     #[test]
     fn every_implementation_runs_every_workload() {
@@ -111,9 +167,15 @@ mod tests {
             workers: 2,
             time: Duration::from_millis(1),
         };
-        for workload in Workload::ALL {
-            for implementation in Implementation::DEFAULT {
-                let outcome = workload.run(implementation, &run).unwrap();
+        for implementation in Implementation::DEFAULT {
+            if let Some(reason) = elsewhere::missing(implementation) {
+                println!("skipped {implementation}: {reason}");
+                continue;
+            }
+            for workload in Workload::ALL {
+                let outcome = elsewhere::measure(workload, implementation, &run);
+                let outcome =
+                    outcome.unwrap_or_else(|e| panic!("{workload} {implementation}: {e}"));
                 assert!(outcome.events > 0, "{workload} {implementation}");
             }
         }

@@ -7,23 +7,28 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use mely::{Context, Handler, Policy};
+use mely::{Context, Handle, Handler};
 
-use super::{Failure, Run, mely_runtime, tokio_runtime};
+use super::{Failure, Run};
+use crate::paper::measured::{Measured, Window};
 use crate::random::Random;
 use crate::rounds::Rounds;
+use crate::runtimes::{Mely, Rayon, Tasks};
 use crate::spin::spin;
 use crate::{Outcome, tally};
 
-const EVENTS: usize = 50_000;
-const SHORT_CYCLES: u32 = 100;
+pub(super) const EVENTS: usize = 50_000;
+pub(crate) const SHORT_CYCLES: u32 = 100;
 
-static ROUND: Handler = Handler::new("bench::round");
-static SHORT: Handler = Handler::new("bench::short");
-static LONG: Handler = Handler::new("bench::long");
+/// Events that each thread of a floor takes at a time.
+pub(super) const CHUNK: usize = 64;
+
+pub(super) static ROUND: Handler = Handler::new("bench::round");
+pub(super) static SHORT: Handler = Handler::new("bench::short");
+pub(super) static LONG: Handler = Handler::new("bench::long");
 
 /// The cycles of each event of a round, in the order in which they are posted.
-fn costs() -> Arc<[u32]> {
+pub(crate) fn costs() -> Arc<[u32]> {
     let mut random = Random::new(1);
     let mut cost = || match random.below(100) {
         0..98 => SHORT_CYCLES,
@@ -33,18 +38,41 @@ fn costs() -> Arc<[u32]> {
 }
 
 #[inline]
-fn event(cycles: u32) {
+pub(super) fn event(cycles: u32) {
     spin(cycles);
     tally::count();
 }
 
-struct Poster {
+/// Runtimes that run events which have nothing in common.
+pub(crate) trait Fresh {
+    /// Runs the workload once.
+    fn unbalanced(&self, run: &Run) -> Result<Outcome, Failure>;
+}
+
+/// Says between two rounds whether another one shall begin.
+trait Another: Send + Sync + 'static {
+    fn another(&self, handle: &Handle) -> bool;
+}
+
+impl Another for Rounds {
+    fn another(&self, _handle: &Handle) -> bool {
+        self.another(EVENTS as u64)
+    }
+}
+
+impl Another for Window {
+    fn another(&self, handle: &Handle) -> bool {
+        self.another(handle)
+    }
+}
+
+struct Poster<A> {
     costs: Arc<[u32]>,
-    rounds: Arc<Rounds>,
+    rounds: Arc<A>,
     goal: u64,
 }
 
-impl Poster {
+impl<A: Another> Poster<A> {
     fn begin(&mut self, cx: &mut Context<'_, Self>) {
         self.goal = tally::total() + EVENTS as u64;
         for &cycles in &self.costs[..] {
@@ -60,61 +88,105 @@ impl Poster {
     fn wait(&mut self, cx: &mut Context<'_, Self>) {
         if tally::total() < self.goal {
             cx.post_via(&ROUND, Self::wait);
-        } else if self.rounds.another(EVENTS as u64) {
+        } else if self.rounds.another(&cx.handle()) {
             self.begin(cx);
         }
+    }
+
+    fn start(runtime: &Mely, rounds: Arc<A>) -> Result<(), Failure> {
+        let poster = runtime.0.color_options().pinned(0).colored(Poster {
+            costs: costs(),
+            rounds,
+            goal: 0,
+        })?;
+        poster.via(&ROUND).post(Poster::begin);
+        Ok(())
     }
 }
 
 /// Each event has a fresh color.
-pub(super) fn mely(policy: Policy, run: &Run) -> Result<Outcome, Failure> {
-    let rt = mely_runtime(policy, run)?;
-    let (rounds, outcome) = Rounds::new(run.time);
-    let poster = rt.color_options().pinned(0).colored(Poster {
-        costs: costs(),
-        rounds,
-        goal: 0,
-    })?;
-    poster.via(&ROUND).post(Poster::begin);
-    Ok(outcome.recv()?)
+impl Fresh for Mely {
+    fn unbalanced(&self, run: &Run) -> Result<Outcome, Failure> {
+        let (rounds, outcome) = Rounds::new(run.time);
+        Poster::start(self, rounds)?;
+        Ok(outcome.recv()?)
+    }
+}
+
+/// The same, and what the runtime's own metrics say of it.
+pub(crate) fn with_metrics(runtime: &Mely, run: &Run) -> Result<Measured, Failure> {
+    static COUNTED: [&str; 2] = [SHORT.name(), LONG.name()];
+    let (window, outcome) = Window::new(run.time, &COUNTED);
+    Poster::start(runtime, window)?;
+    outcome.wait()
 }
 
 /// Each event is a task.
-pub(super) fn tokio(run: &Run) -> Result<Outcome, Failure> {
-    let rt = tokio_runtime(run)?;
-    let (rounds, outcome) = Rounds::new(run.time);
-    let costs = costs();
-    rt.spawn(async move {
-        loop {
-            let goal = tally::total() + EVENTS as u64;
-            for &cycles in &costs[..] {
-                tokio::spawn(async move { event(cycles) });
+impl<R: Tasks> Fresh for R {
+    fn unbalanced(&self, run: &Run) -> Result<Outcome, Failure> {
+        let (rounds, outcome) = Rounds::new(run.time);
+        let costs = costs();
+        let runtime = self.clone();
+        self.spawn(async move {
+            loop {
+                let goal = tally::total() + EVENTS as u64;
+                for &cycles in &costs[..] {
+                    runtime.spawn(async move { event(cycles) });
+                }
+                while tally::total() < goal {
+                    R::yield_now().await;
+                }
+                if !rounds.another(EVENTS as u64) {
+                    break;
+                }
             }
-            while tally::total() < goal {
-                tokio::task::yield_now().await;
-            }
-            if !rounds.another(EVENTS as u64) {
-                break;
-            }
-        }
-    });
-    Ok(outcome.recv()?)
+        });
+        Ok(outcome.recv()?)
+    }
 }
 
-/// Threads take calls from an array, 64 at a time: nobody posts, nobody steals.
+/// Each event is a job of a scope, which runs others while it waits for them all.
+impl Fresh for Rayon {
+    fn unbalanced(&self, run: &Run) -> Result<Outcome, Failure> {
+        let (rounds, outcome) = Rounds::new(run.time);
+        let costs = costs();
+        self.pool.install(|| {
+            loop {
+                rayon::scope(|scope| {
+                    for &cycles in &costs[..] {
+                        scope.spawn(move |_| event(cycles));
+                    }
+                });
+                if !rounds.another(EVENTS as u64) {
+                    break;
+                }
+            }
+        });
+        Ok(outcome.recv()?)
+    }
+}
+
+/// Threads take calls from an array, some at a time: nobody posts, nobody steals.
 pub(super) fn floor(run: &Run) -> Result<Outcome, Failure> {
-    const CHUNK: usize = 64;
-    let (rounds, outcome) = Rounds::new(run.time);
     let costs = costs();
-    let chunks: Vec<_> = costs.chunks(CHUNK).collect();
+    deal_out(run, |at| event(costs[at]))
+}
+
+/// Runs rounds in which threads deal out the numbers of events, some at a time.
+pub(super) fn deal_out(run: &Run, event: impl Fn(usize) + Sync) -> Result<Outcome, Failure> {
+    let (rounds, outcome) = Rounds::new(run.time);
     let next = AtomicUsize::new(0);
     super::in_step(
         run.workers,
         |_| {
-            // Relaxed: it only deals out numbers; the barriers between the rounds
-            // order everything else.
-            while let Some(chunk) = chunks.get(next.fetch_add(1, Ordering::Relaxed)) {
-                chunk.iter().for_each(|&cycles| event(cycles));
+            loop {
+                // Relaxed: it only deals out numbers; the barriers between the rounds
+                // order everything else.
+                let first = next.fetch_add(CHUNK, Ordering::Relaxed);
+                if first >= EVENTS {
+                    break;
+                }
+                (first..EVENTS.min(first + CHUNK)).for_each(&event);
             }
         },
         || {

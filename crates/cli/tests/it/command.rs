@@ -122,3 +122,23 @@ fn help_is_for_reading() {
         assert!(help.contains(words), "{help}");
     }
 }
+
+#[test]
+fn memory_is_measured_by_calling_the_command_again() {
+    let output = run(&[
+        "bench",
+        "memory",
+        "--workload=pending-events",
+        "--impl=mely/adaptive,rayon,asio",
+        "--pending-events=1000",
+        "--repeat=1",
+        "--keep-disturbed",
+    ]);
+    let table = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success(), "{table}");
+    assert!(table.contains("skipped asio: "), "{table}");
+    for who in ["mely/adaptive", "rayon"] {
+        let of = |line: &&str| line.contains(who) && line.ends_with("bytes/event");
+        assert_eq!(table.lines().filter(of).count(), 1, "{table}");
+    }
+}

@@ -1,0 +1,3 @@
+module mely.example/peers
+
+go 1.19
