@@ -1,21 +1,21 @@
 //! Colors, and the state they own.
 
+mod via;
+
 use core::fmt;
 use core::ptr::NonNull;
 use std::time::{Duration, Instant};
 
+pub use self::via::Via;
 use crate::cell::ColorRef;
 use crate::context::Context;
 use crate::error::{CallError, PostError};
-use crate::event::{Event, StatePtr};
-use crate::handler::{Handler, Weight};
+use crate::event::StatePtr;
+use crate::handler::Handler;
 use crate::remote_call;
-use crate::reply::{self, Reply};
-use crate::room::Room;
-use crate::shared::Refusal;
+use crate::reply::Reply;
 use crate::task;
-use crate::timers::{Delayed, Timer};
-use crate::worker;
+use crate::timers::Timer;
 
 /// A color without state: the unit of serial execution.
 ///
@@ -267,153 +267,5 @@ impl<T> Eq for Colored<T> {}
 impl<T> fmt::Debug for Colored<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Colored").field(&self.color.id()).finish()
-    }
-}
-
-/// A color together with the [`Handler`] that its events are of.
-///
-/// The methods are those of [`Colored`], which see.
-#[derive(Debug)]
-pub struct Via<'a, T> {
-    target: &'a Colored<T>,
-    handler: Option<&'static Handler>,
-}
-
-impl<T: Send + 'static> Via<'_, T> {
-    /// See [`Colored::post`].
-    #[inline]
-    pub fn post<F>(&self, event: F)
-    where
-        F: FnOnce(&mut T, &mut Context<'_, T>) + Send + 'static,
-    {
-        drop(self.try_post(event));
-    }
-
-    /// See [`Colored::try_post`].
-    ///
-    /// # Errors
-    ///
-    /// [`PostError::Full`] or [`PostError::Closed`], with the event.
-    #[inline]
-    pub fn try_post<F>(&self, event: F) -> Result<(), PostError<F>>
-    where
-        F: FnOnce(&mut T, &mut Context<'_, T>) + Send + 'static,
-    {
-        self.post_with_room(Room::IfAny, event)
-    }
-
-    /// Posts what comes only once, to a full color too.
-    pub(crate) fn post_always<F>(&self, event: F) -> bool
-    where
-        F: FnOnce(&mut T, &mut Context<'_, T>) + Send + 'static,
-    {
-        self.post_with_room(Room::Always, event).is_ok()
-    }
-
-    #[inline]
-    fn post_with_room<F>(&self, room: Room, event: F) -> Result<(), PostError<F>>
-    where
-        F: FnOnce(&mut T, &mut Context<'_, T>) + Send + 'static,
-    {
-        let color = &self.target.color;
-        let shared = color.shared();
-        worker::with_current(shared, |worker| {
-            if let Err(refusal) = shared.admit(color, worker, room) {
-                return Err(match refusal {
-                    Refusal::Full => PostError::Full(event),
-                    Refusal::Closed => PostError::Closed(event),
-                });
-            }
-            let state = self.target.state;
-            let event = match worker {
-                Some(worker) => {
-                    // While the event is made, the color comes from wherever it is.
-                    color.prefetch_for_post();
-                    worker.event(self.handler, state, event)
-                }
-                None => self.unweighed(event),
-            };
-            shared.post(color, event, worker);
-            Ok(())
-        })
-    }
-
-    /// An event in a node of no worker, to be weighed by the one that gets it.
-    fn unweighed<F>(&self, event: F) -> Event
-    where
-        F: FnOnce(&mut T, &mut Context<'_, T>) + Send + 'static,
-    {
-        Event::new(
-            None,
-            self.handler,
-            Weight::UNKNOWN,
-            self.target.state,
-            event,
-        )
-    }
-
-    /// See [`Colored::post_after`].
-    pub fn post_after<F>(&self, delay: Duration, event: F) -> Timer
-    where
-        F: FnOnce(&mut T, &mut Context<'_, T>) + Send + 'static,
-    {
-        let now = self.target.color.shared().clock.now();
-        // A time beyond the clock's range never comes; a century stands for it.
-        let century = Duration::from_secs(100 * 365 * 24 * 3600);
-        let at = now.checked_add(delay).unwrap_or_else(|| now + century);
-        self.post_at(at, event)
-    }
-
-    /// See [`Colored::post_at`].
-    pub fn post_at<F>(&self, at: Instant, event: F) -> Timer
-    where
-        F: FnOnce(&mut T, &mut Context<'_, T>) + Send + 'static,
-    {
-        let color = &self.target.color;
-        let shared = color.shared();
-        worker::with_current(shared, |worker| {
-            if shared.admit(color, worker, Room::Later).is_err() {
-                return Timer::refused(shared);
-            }
-            let keeper = worker.map_or(usize::from(color.traits().home), worker::Worker::index);
-            let event = self.unweighed(event);
-            let timer = Timer::pending(shared, keeper);
-            let delayed = Delayed::new(at, color.clone(), event, timer.clone());
-            match worker {
-                Some(worker) => worker.keep_timer(delayed),
-                None => shared.send_timer(keeper, delayed),
-            }
-            timer
-        })
-    }
-
-    /// See [`Colored::call`].
-    pub fn call<R, F>(&self, event: F) -> Reply<R>
-    where
-        R: Send + 'static,
-        F: FnOnce(&mut T, &mut Context<'_, T>) -> R + Send + 'static,
-    {
-        let shared = self.target.color.shared();
-        let (answerer, reply) = reply::channel(shared);
-        let posted = self.try_post(move |state: &mut T, cx: &mut Context<'_, T>| {
-            // On a panic the answerer is dropped, and says so.
-            let result = event(state, cx);
-            answerer.answer(Ok(result));
-        });
-        match posted {
-            Ok(()) => reply,
-            Err(refused) => {
-                let error = CallError::from(&refused);
-                drop(refused);
-                let (answerer, reply) = reply::channel(shared);
-                answerer.answer(Err(error));
-                reply
-            }
-        }
-    }
-
-    /// The runtime's shared part.
-    pub(crate) fn color(&self) -> &ColorRef {
-        &self.target.color
     }
 }

@@ -153,7 +153,9 @@ impl<P: Linked> Inbox<P> {
             if !Self::is_element(at) {
                 return;
             }
-            let Some(element) = NonNull::new(at) else { return };
+            let Some(element) = NonNull::new(at) else {
+                return;
+            };
             // SAFETY: only the owner, the caller, takes elements out, so this one is
             // live; its link was set before it was pushed, and stays.
             let next = unsafe { P::link(element) }.get();

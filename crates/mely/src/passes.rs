@@ -50,7 +50,9 @@ impl Passes {
 /// Whether no outbox can hold a color whose last counted reference the caller has.
 #[inline]
 pub(crate) fn nobody_passes(remotes: &[Arc<Remote>]) -> bool {
-    remotes.iter().all(|remote| remote.passes.in_use().is_none())
+    remotes
+        .iter()
+        .all(|remote| remote.passes.in_use().is_none())
 }
 
 /// The last reference to a color, and the outboxes that may still hold it.

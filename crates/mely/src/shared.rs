@@ -1,5 +1,7 @@
 //! What all workers of a runtime, and all who post to it, share.
 
+mod colors;
+
 use core::mem::MaybeUninit;
 use core::ptr::NonNull;
 use std::collections::HashMap;
@@ -8,7 +10,7 @@ use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
 use mely_sched::{STEAL_COST_UNKNOWN_CYCLES, Worthiness};
 
-use crate::cell::{ColorCell, ColorRef, OwnedColor, Traits, UNBOUNDED, WorkerIndex};
+use crate::cell::{ColorCell, ColorRef, OwnedColor, Traits, WorkerIndex};
 use crate::clock::Clock;
 use crate::color::{Color, Colored};
 use crate::config::Config;
@@ -17,7 +19,7 @@ use crate::event::{Event, Node, StatePtr};
 use crate::handler::Handler;
 use crate::idle::{Idle, WORKERS_MAX};
 use crate::inbox::Pushed;
-use crate::passes::{self, WaitingColors};
+use crate::passes::WaitingColors;
 use crate::pool::Reserve;
 use crate::reactor::{Reactor, Watch};
 use crate::remote::Remote;
@@ -175,54 +177,6 @@ impl Shared {
         }
     }
 
-    /// The color with a small number, which lives as long as the runtime. As in
-    /// the papers, numbers are spread over the cores by their remainder.
-    pub(crate) fn small_color(self: &Arc<Self>, number: u16) -> ColorRef {
-        let mut small = unpoison(self.small.lock());
-        let make = || {
-            let home = usize::from(number) % self.remotes.len();
-            let traits = Traits {
-                // As Libasync-smp does (seed 002, section 3.3, footnote).
-                pinned: number == 0 && self.has_fifos(),
-                ..self.default_traits(home)
-            };
-            ColorRef::new(self, u64::from(number), traits)
-        };
-        match &mut *small {
-            Some(small) => small.entry(number).or_insert_with(make).clone(),
-            None => make(),
-        }
-    }
-
-    /// Makes the pinned color of each worker.
-    pub(crate) fn make_system_colors(self: &Arc<Self>) {
-        let mut system = unpoison(self.system.lock());
-        system.extend((0..self.remotes.len()).map(|home| {
-            let traits = Traits {
-                pinned: true,
-                capacity: UNBOUNDED,
-                ..self.default_traits(home)
-            };
-            ColorRef::new(self, self.next_color_id(), traits)
-        }));
-    }
-
-    /// The pinned color of a worker; `None` once the runtime has ended.
-    pub(crate) fn system_color(&self, worker: usize) -> Option<ColorRef> {
-        unpoison(self.system.lock()).get(worker).cloned()
-    }
-
-    /// Lets go of the colors that the runtime itself keeps alive.
-    pub(crate) fn forget_colors(&self) {
-        let system = std::mem::take(&mut *unpoison(self.system.lock()));
-        let small = unpoison(self.small.lock()).take();
-        let watch = unpoison(self.single_watch.lock()).take();
-        drop((system, small, watch));
-        let waiting = self.waiting.take(&self.remotes, true);
-        waiting.into_iter().for_each(ColorRef::end_now);
-        self.free_cells.clear();
-    }
-
     /// Ends what only a runtime that still runs may end: called once every worker
     /// has returned. Watches that are still there would keep their colors alive, and
     /// these their watches.
@@ -232,29 +186,6 @@ impl Shared {
         let reactors = self.remotes.iter().filter_map(|r| r.driver.reactor());
         let single = self.single.get().map(|single| &**single);
         reactors.chain(single).for_each(Reactor::clear);
-    }
-
-    /// Whether no outbox can hold a color to which the caller has the last counted
-    /// reference.
-    #[inline]
-    pub(crate) fn nobody_passes(&self) -> bool {
-        passes::nobody_passes(&self.remotes)
-    }
-
-    /// Keeps the last reference to a color that an outbox may hold.
-    #[cold]
-    pub(crate) fn end_later(&self, color: ColorRef) {
-        self.waiting.keep(color, &self.remotes);
-        self.end_waiting_colors();
-    }
-
-    /// Ends the colors that had to wait for an outbox and need not any more.
-    #[inline]
-    pub(crate) fn end_waiting_colors(&self) {
-        if self.waiting.any() {
-            let ready = self.waiting.take(&self.remotes, false);
-            ready.into_iter().for_each(ColorRef::end_now);
-        }
     }
 
     /// Whether every worker has returned: no event will ever run again.

@@ -206,9 +206,7 @@ impl OwnedColor {
     #[inline]
     pub(crate) fn is_as_new(&self) -> bool {
         let cell = self.cell();
-        cell.queue.is_empty()
-            && !cell.given_out.get()
-            && !cell.poisoned.get()
+        cell.queue.is_empty() && !cell.given_out.get() && !cell.poisoned.get()
     }
 
     /// Makes a color that is as new another one.

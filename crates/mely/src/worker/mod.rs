@@ -17,8 +17,8 @@ use core::ptr::NonNull;
 use mely_sched::{CoreQueue, Ewma, ReadyColor, Ticketed, Worthiness};
 
 use self::costs::Costs;
-use self::outbox::Outbox;
 pub(crate) use self::costs::{HandlerTable, new_table};
+use self::outbox::Outbox;
 pub(crate) use self::outside::Driver;
 pub(crate) use self::thread::{run_worker, with_any_current, with_current};
 use crate::cell::{CellPool, ColorRef, OwnedColor};
