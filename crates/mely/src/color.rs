@@ -105,8 +105,9 @@ impl<T: Send + 'static> Colored<T> {
     pub(crate) fn new_event(
         &self,
         call: impl FnOnce(&mut T, &mut Context<'_, T>) + Send + 'static,
-    ) -> Event {
-        Event::new(None, None, Weight::UNKNOWN, self.state, call)
+    ) -> crate::event::Event {
+        let weight = crate::handler::Weight::UNKNOWN;
+        crate::event::Event::new(None, None, weight, self.state, call)
     }
 
     pub(crate) fn unnamed(&self) -> Via<'_, T> {

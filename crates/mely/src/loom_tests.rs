@@ -7,6 +7,7 @@
 //! counter that stands for its state.
 
 mod fifo;
+mod passing;
 
 use std::time::{Duration, Instant};
 
