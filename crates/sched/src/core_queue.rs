@@ -163,12 +163,12 @@ impl<C: ReadyColor> CoreQueue<C> {
         if is_wanted { self.pop() } else { None }
     }
 
-    /// Shows the colors that are up to `places` behind the first, each with its place,
-    /// the farthest first, to fetch them into the cache.
+    /// Shows the colors that are so many places behind the first, each with its place,
+    /// to fetch them into the cache.
     #[inline]
-    pub fn look_ahead(&self, places: usize, mut look: impl FnMut(usize, &C)) {
+    pub fn look_ahead<const N: usize>(&self, places: [usize; N], mut look: impl FnMut(usize, &C)) {
         let colors = self.colors.borrow();
-        for ahead in (1..=places).rev() {
+        for ahead in places {
             if let Some(color) = colors.get(ahead) {
                 look(ahead, &color.color);
             }

@@ -135,6 +135,12 @@ impl OwnedColor {
         cell.queue.is_empty() && !cell.inbox.has_elements()
     }
 
+    /// Whether others have posted what is still in the inbox.
+    #[inline]
+    pub(crate) fn has_posts(&self) -> bool {
+        self.cell().inbox.has_elements()
+    }
+
     /// Gives the first event to a color that has none in its queue.
     #[inline]
     pub(crate) fn push_first(&self, event: Event) {

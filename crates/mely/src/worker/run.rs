@@ -36,9 +36,12 @@ const PREFETCH_COLORS: usize = 8;
 /// own must have come.
 const PREFETCH_EVENTS: usize = 4;
 
-/// How many turns ahead the line of the state follows, to which the event points. In
-/// the turns between it and the color's, one event more of the inbox each.
+/// How many turns ahead the line of the state follows, to which the event points.
 const PREFETCH_STATES: usize = 1;
+
+/// How many events of an inbox are fetched, one more in each of the turns between
+/// that of the color's line and that of its state.
+const INBOX_EVENTS: usize = PREFETCH_COLORS - 1 - PREFETCH_STATES;
 
 /// Lends the color that a turn keeps on its stack.
 ///
@@ -164,21 +167,31 @@ impl Worker {
         let estimate = time_left_cycles.min(POLL_INTERVAL_CYCLES as u64) as i64;
         let until_poll = self.until_poll_cycles.get() - estimate - TURN_CYCLES;
         self.until_poll_cycles.set(until_poll);
-        self.ready.look_ahead(PREFETCH_COLORS, |ahead, color| {
-            match ahead {
-                PREFETCH_COLORS => color.prefetch(),
-                PREFETCH_STATES => color.prefetch_state(),
-                _ => color.prefetch_inbox(PREFETCH_COLORS - 1 - ahead),
-            }
-            if ahead == PREFETCH_EVENTS {
-                color.prefetch_event();
-            }
-        });
+        let look = |ahead: usize, color: &Ready| match ahead {
+            PREFETCH_COLORS => color.prefetch(),
+            PREFETCH_EVENTS => color.prefetch_event(),
+            _ => color.prefetch_state(),
+        };
+        let places = [PREFETCH_COLORS, PREFETCH_EVENTS, PREFETCH_STATES];
+        self.ready.look_ahead(places, look);
+    }
+
+    /// Fetches ahead what is in the inboxes of the colors that follow one whose inbox
+    /// is not empty: they are likely to be alike.
+    fn fetch_inboxes(&self) {
+        let places = core::array::from_fn(|at| at + 1 + PREFETCH_STATES);
+        self.ready
+            .look_ahead::<INBOX_EVENTS>(places, |ahead, color| {
+                color.prefetch_inbox(PREFETCH_COLORS - 1 - ahead);
+            });
     }
 
     /// Runs up to a batch of events of a color, and queues it again if more wait.
     fn run_turn(&self, color: OwnedColor, fresh: bool) {
         let remote = self.remote();
+        if color.has_posts() {
+            self.fetch_inboxes();
+        }
         let batch = self.shared.config.batch;
         let turn = Turn::new(batch, color.len(), self.next_sample(), fresh);
         if color.is_poisoned() {
