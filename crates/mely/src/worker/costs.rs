@@ -4,14 +4,14 @@ use core::cell::{Cell, RefCell};
 use std::collections::HashMap;
 
 use mely_sched::{
-    AfterMove, Belief, COST_UNKNOWN_CYCLES, Ewma, Heuristics, LONG_EVENT_CYCLES, Penalty,
-    SHORT_EVENT_CYCLES, time_left_cycles,
+    COST_UNKNOWN_CYCLES, Ewma, Heuristics, LONG_EVENT_CYCLES, Penalty, SHORT_EVENT_CYCLES,
+    time_left_cycles,
 };
 
 use crate::counters::Count;
 use crate::event::Event;
 use crate::handler::{HANDLERS_MAX, HandlerId, HandlerInfo, HandlerKey, Kind, Weight, resolve};
-use crate::penalties::{Learned, Penalties};
+use crate::penalties::{self, Penalties};
 use crate::sync::Arc;
 
 /// How many recently used handlers are found by one load and one compare.
@@ -71,10 +71,7 @@ struct Known {
     /// Nothing before this worker has looked the handler up.
     info: Cell<Option<(HandlerKey, HandlerInfo)>>,
     learned: Cell<Ewma>,
-    /// What this worker timed as a thief.
-    after_move: Cell<AfterMove>,
-    /// The penalty that some thief learned, and what is still believed of it.
-    believed: Cell<(Learned, Belief)>,
+    penalty: penalties::Known,
 }
 
 /// Costs by handler number, learned by the worker from what it runs itself.
@@ -92,8 +89,7 @@ impl Costs {
             manner: Cell::new(Manner::WithCare),
             info: Cell::new(None),
             learned: Cell::new(Ewma::new()),
-            after_move: Cell::new(AfterMove::new()),
-            believed: Cell::new((Learned::NOTHING, Belief::FIRM)),
+            penalty: penalties::Known::new(),
         };
         Self {
             heuristics,
@@ -178,9 +174,7 @@ impl Costs {
         counts
             .cost_cycles
             .set(u64::from(learned.mean().unwrap_or(0)));
-        let (penalty, mut belief) = self.believed(id);
-        belief.fade();
-        known.believed.set((penalty, belief));
+        known.penalty.fade(self.penalties.of(id));
         self.weigh_again(id);
     }
 
@@ -191,26 +185,13 @@ impl Costs {
             self.sample(id, cycles, counts);
         }
         let known = &self.known[id.index()];
-        let (ordinary, mut after_move) = (known.learned.get(), known.after_move.get());
-        if self.believed(id).1.is_weak() {
-            after_move.doubt();
-        }
-        after_move.sample(cycles, &ordinary);
-        known.after_move.set(after_move);
+        let (ordinary, before) = (known.learned.get(), self.penalties.of(id));
+        let penalty = known.penalty.sample(cycles, &ordinary, before);
         counts.moves.add(1);
-        if let Some(penalty) = after_move.penalty(&ordinary) {
+        if let Some(penalty) = penalty {
             self.penalties.learn(id, penalty, counts.moves.get());
         }
         self.weigh_again(id);
-    }
-
-    /// What any thief learned, and how far that is to be believed.
-    fn believed(&self, id: HandlerId) -> (Learned, Belief) {
-        let (before, belief) = self.known[id.index()].believed.get();
-        match self.penalties.of(id) {
-            same if same == before => (same, belief),
-            new => (new, Belief::FIRM),
-        }
     }
 
     /// Weighs the coming events of a handler by what has been learned of it.
@@ -241,13 +222,10 @@ impl Costs {
         if !self.heuristics.penalty {
             return Penalty::NONE;
         }
-        let info = self.known[id.index()].info.get();
-        match info.and_then(|(_, info)| info.penalty) {
+        let known = &self.known[id.index()];
+        match known.info.get().and_then(|(_, info)| info.penalty) {
             Some(times) => Penalty::annotated(times),
-            None if self.heuristics.learn => {
-                let (learned, belief) = self.believed(id);
-                belief.in_penalty(learned.penalty())
-            }
+            None if self.heuristics.learn => known.penalty.penalty(self.penalties.of(id)),
             None => Penalty::NONE,
         }
     }
