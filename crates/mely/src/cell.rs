@@ -8,6 +8,7 @@
 #![allow(unsafe_code)]
 
 mod fifo;
+mod marks;
 mod owned;
 
 use core::cell::Cell;
@@ -20,6 +21,7 @@ use std::sync::atomic::{AtomicU16, AtomicU32};
 use mely_sched::{ColorQueue, Link};
 
 pub(crate) use self::fifo::Posted;
+use self::marks::Marks;
 pub(crate) use self::owned::OwnedColor;
 use crate::event::{Event, StatePtr};
 use crate::inbox::{Inbox, Pushed};
@@ -69,9 +71,7 @@ pub(crate) struct ColorCell {
     /// Read by all. Where events wait in one queue for each core, it changes under the
     /// locks of the old and the new core's.
     home: AtomicU16,
-    poisoned: Cell<bool>,
-    /// Somebody else than the owner has had a reference.
-    given_out: Cell<bool>,
+    marks: Marks,
     /// Events in the one queue of the home, under its lock.
     waiting: AtomicU32,
     /// Its number, for people; changes only while the owner alone refers to it.
@@ -105,7 +105,7 @@ impl ColorRef {
         let reused = worker::with_current(shared, |w| w.and_then(|w| w.cells().take()));
         let mut cell = reused.unwrap_or_else(|| ColorCell::new(shared));
         cell.begin(id, traits);
-        cell.given_out.set(true);
+        cell.marks.give_out();
         Self(NonNull::from(Box::leak(cell)))
     }
 
@@ -317,8 +317,7 @@ impl ColorCell {
             link: Cell::new(None),
             queue: ColorQueue::new(),
             home: AtomicU16::new(0),
-            poisoned: Cell::new(false),
-            given_out: Cell::new(false),
+            marks: Marks::new(),
             waiting: AtomicU32::new(0),
             id: Cell::new(0),
             pending: AtomicUsize::new(0),
@@ -338,8 +337,7 @@ impl ColorCell {
         self.refs.store(1, Relaxed);
         self.inbox.begin(false);
         self.home.store(traits.home, Relaxed);
-        self.poisoned.set(false);
-        self.given_out.set(false);
+        self.marks.begin();
         self.id.set(id);
         self.pending.store(0, Relaxed);
         self.traits = traits;

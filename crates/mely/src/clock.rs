@@ -11,6 +11,14 @@ pub(crate) trait Clock: Send + Sync {
     fn cycles(&self) -> u64;
 }
 
+/// What reading the cycle counter takes, in cycles: the least of a few readings.
+pub(crate) fn reading_cycles(clock: &dyn Clock) -> u64 {
+    // So many that at least one is not interrupted.
+    const READINGS: usize = 32;
+    let reading = || clock.cycles().abs_diff(clock.cycles());
+    (0..READINGS).map(|_| reading()).min().unwrap_or(0)
+}
+
 /// The machine's clocks.
 #[derive(Debug)]
 pub(crate) struct SystemClock;

@@ -9,6 +9,7 @@ use mely_sched::{EventFifo, QueueKind};
 
 use crate::cell::{ColorRef, Posted};
 use crate::event::Event;
+use crate::lock_time::{Untimed, Waiter, lock_by};
 use crate::remote::Remote;
 use crate::shared::Shared;
 use crate::sync::{Arc, AtomicBool, Mutex, lock};
@@ -48,8 +49,12 @@ impl Fifo {
     }
 
     /// Works on the queue under its lock.
-    pub(crate) fn with<R>(&self, work: impl FnOnce(&mut EventFifo<Posted>) -> R) -> R {
-        let mut queue = lock(&self.queue);
+    pub(crate) fn with<R>(
+        &self,
+        waiter: &mut impl Waiter,
+        work: impl FnOnce(&mut EventFifo<Posted>) -> R,
+    ) -> R {
+        let mut queue = lock_by(waiter, &self.queue);
         let result = work(&mut queue.events);
         self.publish(&queue.events);
         result
@@ -58,13 +63,14 @@ impl Fifo {
     /// Works on the queues of two workers under both locks, taken in the order of
     /// the workers' numbers.
     pub(crate) fn with_both<R>(
+        waiter: &mut impl Waiter,
         remotes: &[Arc<Remote>],
         one: usize,
         other: usize,
         work: impl FnOnce(&mut EventFifo<Posted>, &mut EventFifo<Posted>) -> R,
     ) -> R {
-        let lower = lock(&remotes[one.min(other)].fifo.queue);
-        let higher = lock(&remotes[one.max(other)].fifo.queue);
+        let lower = lock_by(waiter, &remotes[one.min(other)].fifo.queue);
+        let higher = lock_by(waiter, &remotes[one.max(other)].fifo.queue);
         let (mut first, mut second) = if one < other {
             (lower, higher)
         } else {
@@ -121,17 +127,17 @@ impl Shared {
     /// Posts to the queue of the color's home.
     #[cold]
     pub(crate) fn post_event(&self, color: ColorRef, event: Event) {
-        if let Some(appended) = self.append(Posted::new(color, event)) {
+        if let Some(appended) = self.append(&mut Untimed, Posted::new(color, event)) {
             self.announce(&appended);
         }
     }
 
     /// Appends an event to the queue of its color's home; after the end, drops it.
-    pub(crate) fn append(&self, posted: Posted) -> Option<Appended> {
+    pub(crate) fn append(&self, waiter: &mut impl Waiter, posted: Posted) -> Option<Appended> {
         loop {
             let home = posted.home();
             let fifo = &self.remotes[home].fifo;
-            let mut queue = lock(&fifo.queue);
+            let mut queue = lock_by(waiter, &fifo.queue);
             if posted.home() != home {
                 // Stolen before the lock was taken.
                 continue;

@@ -27,7 +27,7 @@ use std::sync::{Mutex, PoisonError};
 pub struct Handler {
     name: &'static str,
     cost_cycles: Option<u32>,
-    penalty: u32,
+    penalty: Option<u32>,
 }
 
 impl Handler {
@@ -36,7 +36,7 @@ impl Handler {
         Self {
             name,
             cost_cycles: None,
-            penalty: 1,
+            penalty: None,
         }
     }
 
@@ -49,10 +49,10 @@ impl Handler {
 
     /// Annotates the stealing penalty: the cost of an event counts divided by this
     /// when a thief weighs the color. High for handlers that touch a large,
-    /// long-lived data set. 0 and 1 are no penalty.
+    /// long-lived data set. 0 and 1 are no penalty, and none is learned then.
     #[must_use]
     pub const fn penalty(mut self, penalty: u32) -> Self {
-        self.penalty = penalty;
+        self.penalty = Some(penalty);
         self
     }
 
@@ -140,7 +140,7 @@ impl Kind {
 pub(crate) struct HandlerInfo {
     pub(crate) name: &'static str,
     pub(crate) cost_cycles: Option<u32>,
-    pub(crate) penalty: u32,
+    pub(crate) penalty: Option<u32>,
 }
 
 impl HandlerInfo {
@@ -148,7 +148,7 @@ impl HandlerInfo {
         Self {
             name,
             cost_cycles: None,
-            penalty: 1,
+            penalty: None,
         }
     }
 }
@@ -200,9 +200,14 @@ pub(crate) fn resolve(key: HandlerKey, info: HandlerInfo) -> (HandlerId, Handler
     })
 }
 
-/// The names of all handlers so far, by number.
+/// What is known of all handlers so far, by number.
+pub(crate) fn infos() -> Vec<HandlerInfo> {
+    with_registry(|registry| registry.infos.clone())
+}
+
+/// Their names, by number.
 pub(crate) fn names() -> Vec<&'static str> {
-    with_registry(|registry| registry.infos.iter().map(|info| info.name).collect())
+    infos().into_iter().map(|info| info.name).collect()
 }
 
 #[cfg(test)]
@@ -215,7 +220,7 @@ mod tests {
         let key = HandlerKey(&raw const A as usize);
         let (first, info) = resolve(key, (&A).into());
         assert_eq!(resolve(key, (&A).into()).0, first);
-        assert_eq!((info.name, info.penalty), ("tests::A", 7));
+        assert_eq!((info.name, info.penalty), ("tests::A", Some(7)));
         assert_eq!(names()[first.index()], "tests::A");
     }
 }

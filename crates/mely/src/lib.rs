@@ -51,12 +51,14 @@ mod handler;
 mod held;
 mod idle;
 mod inbox;
+mod lock_time;
 #[cfg(all(test, loom))]
 mod loom_tests;
 mod metrics;
 pub mod net;
 mod panics;
 mod passes;
+mod penalties;
 mod pool;
 mod prefetch;
 mod prometheus;

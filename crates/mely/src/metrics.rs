@@ -3,11 +3,14 @@
 
 use std::collections::BTreeMap;
 
+use mely_sched::Penalty;
+
 use crate::counters::{EventCounts, WorkerCounts};
 use crate::cycles;
 use crate::handler;
 use crate::prometheus;
 use crate::shared::Shared;
+use crate::worker::HandlerCounts;
 
 /// What became of events. At any moment
 /// `posted = run + shed + cancelled + abandoned + pending`.
@@ -67,10 +70,17 @@ pub struct WorkerMetrics {
     pub stolen_events: u64,
     /// The time left of what it stole, in cycles (cost ÷ penalty).
     pub stolen_cycles: u64,
+    /// The same without penalties, in cycles: what the papers call stolen time. Of a
+    /// color whose first event has a penalty it is an estimate, from the mean cost of
+    /// that event's handler.
+    pub stolen_cost_cycles: u64,
     /// Operations on locked queues.
     pub locks: u64,
-    /// Cycles that they took, waiting and holding.
+    /// Cycles that they took, without waiting for the lock and without the readings of
+    /// the counter.
     pub lock_cycles: u64,
+    /// Cycles that it waited for locks that others had.
+    pub lock_wait_cycles: u64,
     /// How often it slept.
     pub parks: u64,
     /// How often it was woken to search for work.
@@ -99,8 +109,10 @@ impl WorkerMetrics {
             stolen_colors: counts.stolen_colors.get(),
             stolen_events: counts.stolen_events.get(),
             stolen_cycles: counts.stolen_cycles.get(),
+            stolen_cost_cycles: counts.stolen_cost_cycles.get(),
             locks: counts.locks.get(),
             lock_cycles: counts.lock_cycles.get(),
+            lock_wait_cycles: counts.lock_wait_cycles.get(),
             parks: counts.parks.get(),
             wakes: counts.wakes.get(),
             timers_fired: counts.timers_fired.get(),
@@ -111,7 +123,7 @@ impl WorkerMetrics {
 }
 
 /// What the events of a handler did.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct HandlerMetrics {
     /// The name: of the [`Handler`](crate::Handler), or of the closure's type.
     pub name: &'static str,
@@ -121,6 +133,12 @@ pub struct HandlerMetrics {
     pub panics: u64,
     /// The learned mean cost of an event, in cycles; 0 before the first sample.
     pub cost_cycles: u64,
+    /// The stealing penalty: as annotated, else how many times longer an event takes
+    /// right after its color moved to another core; 1 while nothing is known. Learned
+    /// under every policy, but only `adaptive` steals by it.
+    pub penalty: f64,
+    /// Events that were timed because they were the first ones after such a move.
+    pub moves: u64,
 }
 
 /// What a runtime has counted up to a moment.
@@ -209,32 +227,63 @@ impl Snapshot {
 
 fn handlers_of(shared: &Shared) -> Vec<HandlerMetrics> {
     let mut by_name = BTreeMap::new();
-    for (index, name) in handler::names().into_iter().enumerate() {
-        for counts in shared.remotes.iter().map(|r| &r.handlers[index]) {
-            let (metrics, weighed, samples) = by_name.entry(name).or_insert((
-                HandlerMetrics {
-                    name,
-                    events: 0,
-                    panics: 0,
-                    cost_cycles: 0,
-                },
-                0u128,
-                0u64,
-            ));
-            metrics.events += counts.events.get();
-            metrics.panics += counts.panics.get();
-            let new = counts.samples.get();
-            *samples += new;
-            *weighed += u128::from(counts.cost_cycles.get()) * u128::from(new);
+    for (index, info) in handler::infos().into_iter().enumerate() {
+        let name = info.name;
+        let sums = by_name
+            .entry(name)
+            .or_insert_with(|| HandlerSums::new(name));
+        let penalty = match info.penalty {
+            Some(times) => Penalty::annotated(times),
+            None => shared.penalties.at(index).penalty(),
+        };
+        // Of handlers that share a name, the one that should move least.
+        sums.metrics.penalty = sums.metrics.penalty.max(penalty.times());
+        for remote in &shared.remotes {
+            sums.add(&remote.handlers[index]);
         }
     }
-    let finish = |(mut metrics, weighed, samples): (HandlerMetrics, u128, u64)| {
-        let mean = weighed / u128::from(samples.max(1));
-        metrics.cost_cycles = u64::try_from(mean).unwrap_or(u64::MAX);
-        metrics
-    };
-    let mut handlers: Vec<_> = by_name.into_values().map(finish).collect();
+    let mut handlers: Vec<_> = by_name.into_values().map(HandlerSums::finish).collect();
     handlers.retain(|handler| handler.events > 0);
     handlers.sort_by_key(|handler| core::cmp::Reverse(handler.events));
     handlers
+}
+
+/// The sums over all workers, and over all handlers of a name.
+struct HandlerSums {
+    metrics: HandlerMetrics,
+    weighed_cycles: u128,
+    samples: u64,
+}
+
+impl HandlerSums {
+    fn new(name: &'static str) -> Self {
+        let metrics = HandlerMetrics {
+            name,
+            events: 0,
+            panics: 0,
+            cost_cycles: 0,
+            penalty: Penalty::NONE.times(),
+            moves: 0,
+        };
+        Self {
+            metrics,
+            weighed_cycles: 0,
+            samples: 0,
+        }
+    }
+
+    fn add(&mut self, counts: &HandlerCounts) {
+        self.metrics.events += counts.events.get();
+        self.metrics.panics += counts.panics.get();
+        self.metrics.moves += counts.moves.get();
+        let samples = counts.samples.get();
+        self.samples += samples;
+        self.weighed_cycles += u128::from(counts.cost_cycles.get()) * u128::from(samples);
+    }
+
+    fn finish(mut self) -> HandlerMetrics {
+        let mean = self.weighed_cycles / u128::from(self.samples.max(1));
+        self.metrics.cost_cycles = u64::try_from(mean).unwrap_or(u64::MAX);
+        self.metrics
+    }
 }

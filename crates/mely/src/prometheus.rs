@@ -75,7 +75,7 @@ impl Prometheus {
         self.0.push_str(&text);
     }
 
-    fn sample(&mut self, name: &str, labels: fmt::Arguments<'_>, value: u64) {
+    fn sample(&mut self, name: &str, labels: fmt::Arguments<'_>, value: impl fmt::Display) {
         self.0.push_str(&format!("mely_{name}{labels} {value}\n"));
     }
 }
@@ -89,7 +89,7 @@ fn escaped(label: &str) -> String {
 
 type WorkerCounter = (&'static str, &'static str, fn(&WorkerMetrics) -> u64);
 
-const WORKER_COUNTERS: [WorkerCounter; 15] = [
+const WORKER_COUNTERS: [WorkerCounter; 17] = [
     (
         "worker_events_run_total",
         "Events run by the worker.",
@@ -127,9 +127,19 @@ const WORKER_COUNTERS: [WorkerCounter; 15] = [
         |w| w.stolen_cycles,
     ),
     (
+        "worker_stolen_cost_cycles_total",
+        "Time left of what was stolen, without penalties.",
+        |w| w.stolen_cost_cycles,
+    ),
+    (
         "worker_lock_cycles_total",
         "Cycles in locked queues.",
         |w| w.lock_cycles,
+    ),
+    (
+        "worker_lock_wait_cycles_total",
+        "Cycles of waiting for locked queues.",
+        |w| w.lock_wait_cycles,
     ),
     ("worker_parks_total", "How often the worker slept.", |w| {
         w.parks
@@ -151,24 +161,37 @@ type HandlerSample = (
     &'static str,
     &'static str,
     &'static str,
-    fn(&HandlerMetrics) -> u64,
+    fn(&HandlerMetrics) -> f64,
 );
 
-const HANDLER_SAMPLES: [HandlerSample; 3] = [
+/// Prometheus keeps every value as a floating-point number.
+const HANDLER_SAMPLES: [HandlerSample; 5] = [
     ("handler_events_total", "Events run.", "counter", |h| {
-        h.events
+        h.events as f64
     }),
     (
         "handler_panics_total",
         "Events that panicked.",
         "counter",
-        |h| h.panics,
+        |h| h.panics as f64,
     ),
     (
         "handler_cost_cycles",
         "Learned mean cost of an event.",
         "gauge",
-        |h| h.cost_cycles,
+        |h| h.cost_cycles as f64,
+    ),
+    (
+        "handler_penalty",
+        "Stealing penalty, annotated or learned.",
+        "gauge",
+        |h| h.penalty,
+    ),
+    (
+        "handler_moves_total",
+        "Events timed right after their color moved.",
+        "counter",
+        |h| h.moves as f64,
     ),
 ];
 

@@ -9,6 +9,7 @@ use crate::counters::WorkerCounts;
 use crate::fifo::Fifo;
 use crate::held::{self, Giver, Held, Taker};
 use crate::inbox::Inbox;
+use crate::lock_time::{Waiter, lock_by};
 use crate::passes::Passes;
 use crate::ready::Ready;
 use crate::sync::{Arc, AtomicBool, AtomicU64, AtomicUsize, Mutex, lock};
@@ -110,8 +111,12 @@ impl Remote {
     }
 
     /// Works on the offers under their lock, and publishes how many there are after.
-    pub(crate) fn with_offers<R>(&self, work: impl FnOnce(&mut Offers) -> R) -> R {
-        let mut offers = lock(&self.offers);
+    pub(crate) fn with_offers<R>(
+        &self,
+        waiter: &mut impl Waiter,
+        work: impl FnOnce(&mut Offers) -> R,
+    ) -> R {
+        let mut offers = lock_by(waiter, &self.offers);
         let result = work(&mut offers);
         let queue = &offers.queue;
         // Release pairs with the acquire of `offered`; who must not miss an offer

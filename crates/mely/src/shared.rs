@@ -20,6 +20,7 @@ use crate::handler::Handler;
 use crate::idle::{Idle, WORKERS_MAX};
 use crate::inbox::Pushed;
 use crate::passes::WaitingColors;
+use crate::penalties::Penalties;
 use crate::pool::Reserve;
 use crate::reactor::{Reactor, Watch};
 use crate::remote::Remote;
@@ -62,6 +63,7 @@ pub(crate) struct Shared {
     pub(crate) outside: EventCounts,
     /// Colors that end once no outbox can hold them.
     waiting: WaitingColors,
+    pub(crate) penalties: Arc<Penalties>,
     phase: AtomicUsize,
     next_color: AtomicU64,
     next_home: AtomicUsize,
@@ -92,6 +94,7 @@ impl Shared {
             free_cells: Reserve::new(blocks_max),
             outside: EventCounts::default(),
             waiting: WaitingColors::new(),
+            penalties: Arc::new(Penalties::new()),
             phase: AtomicUsize::new(Phase::Running as usize),
             next_color: AtomicU64::new(u64::from(u16::MAX) + 1),
             next_home: AtomicUsize::new(0),

@@ -19,15 +19,15 @@ pub(crate) fn unpoison<G>(locked: Result<G, std::sync::PoisonError<G>>) -> G {
     locked.unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
-/// Locks, and goes on with what a panicking holder left: every structure behind
-/// our locks is consistent between any two operations.
+/// What holds a lock.
 #[cfg(not(loom))]
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    unpoison(mutex.lock())
-}
-
+pub(crate) type MutexGuard<'a, T> = std::sync::MutexGuard<'a, T>;
 /// The same for loom's mutex.
 #[cfg(loom)]
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> loom::sync::MutexGuard<'_, T> {
+pub(crate) type MutexGuard<'a, T> = loom::sync::MutexGuard<'a, T>;
+
+/// Locks, and goes on with what a panicking holder left: every structure behind
+/// our locks is consistent between any two operations.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     unpoison(mutex.lock())
 }

@@ -3,6 +3,8 @@
 //! Seed of the idea: the papers annotate handlers after a profiling run and name
 //! learning while running as future work (seed 000, section VII).
 
+use crate::penalty::Penalty;
+
 /// Cycles assumed for a handler of which nothing is known yet.
 ///
 /// About what the shortest handlers of the paper's `unbalanced` workload take.
@@ -37,6 +39,9 @@ impl Ewma {
 
     const SCALE: u64 = 256;
 
+    /// So many samples are few: the mean may be far off.
+    const SAMPLES_FEW: u32 = 4;
+
     /// A sample counts as at most this many times the mean, once there are a few:
     /// an event that was interrupted (by another process, say) must not make its
     /// handler look long for the next thousand turns, while a true change is still
@@ -62,7 +67,7 @@ impl Ewma {
         let weight = u64::from(self.samples.min(Self::WEIGHT));
         let mean = self.scaled_mean / Self::SCALE;
         let most = match self.samples {
-            0..=4 => u64::MAX,
+            0..=Self::SAMPLES_FEW => u64::MAX,
             _ => (mean * Self::OUTLIER).max(Self::OUTLIER_MIN_CYCLES),
         };
         let scaled = u64::from(cycles).min(most) * Self::SCALE;
@@ -81,7 +86,12 @@ impl Ewma {
         self.max
     }
 
-    /// How many samples there were.
+    /// Lets the next samples weigh more than those there were, as if these were few.
+    pub fn doubt(&mut self) {
+        self.samples = self.samples.min(Self::SAMPLES_FEW);
+    }
+
+    /// How many samples there were; few, once they were doubted.
     pub fn samples(&self) -> u32 {
         self.samples
     }
@@ -90,21 +100,18 @@ impl Ewma {
 /// The time-left weight of one event: its cost divided by its handler's penalty.
 ///
 /// Seed 000, section IV-B, penalty-aware stealing: a penalty makes an event look
-/// shorter than it is, so that its color is stolen later. A penalty of 0 or 1 is
-/// none. An event weighs at least one cycle, so that no pending event is invisible.
+/// shorter than it is, so that its color is stolen later. An event weighs at least one
+/// cycle, so that no pending event is invisible.
 ///
 /// ```
-/// assert_eq!(mely_sched::time_left_cycles(10_000, 1_000), 10);
-/// assert_eq!(mely_sched::time_left_cycles(10_000, 0), 10_000);
-/// assert_eq!(mely_sched::time_left_cycles(10, 1_000), 1);
+/// use mely_sched::{Penalty, time_left_cycles};
+/// assert_eq!(time_left_cycles(10_000, Penalty::annotated(1_000)), 10);
+/// assert_eq!(time_left_cycles(10_000, Penalty::NONE), 10_000);
+/// assert_eq!(time_left_cycles(10, Penalty::annotated(1_000)), 1);
 /// ```
 #[inline]
-pub fn time_left_cycles(cost_cycles: u32, penalty: u32) -> u32 {
-    if penalty <= 1 {
-        cost_cycles.max(1)
-    } else {
-        (cost_cycles / penalty).max(1)
-    }
+pub fn time_left_cycles(cost_cycles: u32, penalty: Penalty) -> u32 {
+    penalty.divide(cost_cycles).max(1)
 }
 
 #[cfg(test)]

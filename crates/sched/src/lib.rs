@@ -16,6 +16,7 @@
 //! | [`Batch`] | how many events of a color run in a row |
 //! | [`Policy`] | which of the papers' heuristics apply |
 //! | [`Ewma`] | a cost learned from samples |
+//! | [`Penalty`] | what a color loses by moving, annotated or learned |
 
 mod batch;
 mod color_queue;
@@ -23,6 +24,7 @@ mod core_queue;
 mod cost;
 mod event_queue;
 mod list;
+mod penalty;
 mod policy;
 mod steal_queue;
 mod victims;
@@ -34,6 +36,9 @@ pub use core_queue::{BUNDLE_COLORS, Bundle, CoreQueue, ReadyColor, Ticketed};
 pub use cost::{COST_UNKNOWN_CYCLES, Ewma, time_left_cycles};
 pub use event_queue::{EventFifo, FifoEvent, Stolen};
 pub use list::{Link, Linked, List};
+pub use penalty::{
+    AfterMove, Belief, MOVE_CYCLES, PENALTY_LEARNED_MAX, PENALTY_SAMPLES_MIN, Penalty,
+};
 pub use policy::{Heuristics, Policy, QueueKind, UnknownPolicy};
 pub use steal_queue::StealQueue;
 pub use victims::{victims_busiest_first, victims_near_first};

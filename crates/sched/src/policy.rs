@@ -42,8 +42,8 @@ pub enum Policy {
     MelyLocality,
     /// All three heuristics, with annotated costs and penalties (seed 000, section V).
     Mely,
-    /// All three, with what the papers left for later: costs and the price of a
-    /// steal are learned while running, and short colors are shared in bundles.
+    /// All three, with what the papers left for later: costs, penalties and the price
+    /// of a steal are learned while running, and short colors are shared in bundles.
     #[default]
     Adaptive,
 }
@@ -78,8 +78,8 @@ pub struct Heuristics {
     /// What asks to be pinned where the policy knows pinning is pinned. A color that
     /// is pinned outright is never stolen under any policy.
     pub pinning: bool,
-    /// Costs come from measurement where no annotation is given, the price of a
-    /// steal is the measured one, and short colors are shared in bundles.
+    /// Costs are the measured ones, and so are penalties where none is annotated; the
+    /// price of a steal is the measured one, and short colors are shared in bundles.
     pub learn: bool,
 }
 

@@ -26,13 +26,14 @@ pub(crate) mod unit {
 pub(crate) struct Measured {
     /// Events a second of the handlers that the workload counts.
     pub(crate) rate: f64,
-    /// The part of all workers' time that operations on locked queues took.
+    /// The part of all workers' time that went to waiting for locked queues and to
+    /// operations on them.
     pub(crate) locking_percent: f64,
     /// Successful steals a second, over all workers.
     pub(crate) steals_per_second: f64,
     /// What a steal took; `None` where there was none.
     pub(crate) cycles_per_steal: Option<f64>,
-    /// The time left of what a steal brought; `None` where there was none.
+    /// What running takes that a steal brought; `None` where there was none.
     pub(crate) stolen_cycles_per_steal: Option<f64>,
 }
 
@@ -74,12 +75,13 @@ impl Measured {
         let steals = more(|w| w.steals);
         let per_steal = |cycles: f64| (steals > 0.0).then(|| cycles / steals);
         let available_cycles = seconds * after.cycles_per_second * after.workers.len() as f64;
+        let locking = more(|w| w.lock_wait_cycles + w.lock_cycles);
         Self {
             rate: events(after).saturating_sub(events(before)) as f64 / seconds,
-            locking_percent: 100.0 * more(|w| w.lock_cycles) / available_cycles,
+            locking_percent: 100.0 * locking / available_cycles,
             steals_per_second: steals / seconds,
             cycles_per_steal: per_steal(more(|w| w.steal_cycles)),
-            stolen_cycles_per_steal: per_steal(more(|w| w.stolen_cycles)),
+            stolen_cycles_per_steal: per_steal(more(|w| w.stolen_cost_cycles)),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The owner of a color: who may run it.
 #![allow(unsafe_code)]
 
+use core::cell::Cell;
 use core::mem::ManuallyDrop;
 use core::ptr::NonNull;
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
@@ -9,6 +10,7 @@ use mely_sched::{Link, Linked, ReadyColor};
 
 use super::{CellPool, ColorCell, ColorRef, Traits, UNBOUNDED, WorkerIndex};
 use crate::event::Event;
+use crate::handler::HandlerId;
 use crate::panics::drop_safely;
 use crate::prefetch;
 use crate::worker::Worker;
@@ -84,6 +86,12 @@ impl OwnedColor {
         self.cell().home.store(worker, Relaxed);
     }
 
+    /// Notes that a worker runs the color; whether another one ran it before.
+    #[inline]
+    pub(crate) fn arrive(&self, worker: WorkerIndex) -> bool {
+        self.cell().marks.arrive(worker)
+    }
+
     pub(crate) fn traits(&self) -> &Traits {
         &self.cell().traits
     }
@@ -95,16 +103,16 @@ impl OwnedColor {
 
     /// Marks the color so that its events are dropped from now on.
     pub(crate) fn poison(&self) {
-        self.cell().poisoned.set(true);
+        self.cell().marks.poison();
     }
 
     pub(crate) fn is_poisoned(&self) -> bool {
-        self.cell().poisoned.get()
+        self.cell().marks.is_poisoned()
     }
 
     /// A reference for others.
     pub(crate) fn to_ref(&self) -> ColorRef {
-        self.cell().given_out.set(true);
+        self.cell().marks.give_out();
         ColorRef::clone(&self.borrow())
     }
 
@@ -204,6 +212,8 @@ impl OwnedColor {
         let mut cell = reused.unwrap_or_else(|| ColorCell::new(worker.shared()));
         cell.begin(id, traits);
         cell.inbox.begin(true);
+        // It is made where it runs.
+        cell.marks.arrive(traits.home);
         Self(NonNull::from(Box::leak(cell)))
     }
 
@@ -212,7 +222,7 @@ impl OwnedColor {
     #[inline]
     pub(crate) fn is_as_new(&self) -> bool {
         let cell = self.cell();
-        cell.queue.is_empty() && !cell.given_out.get() && !cell.poisoned.get()
+        cell.queue.is_empty() && cell.marks.has_none()
     }
 
     /// Makes a color that is as new another one.
@@ -220,6 +230,14 @@ impl OwnedColor {
     pub(crate) fn renew(&self, id: u64) {
         debug_assert!(self.is_as_new(), "nobody else may see the number change");
         self.cell().id.set(id);
+    }
+
+    /// The handler of its first event, of those that are not in the inbox.
+    pub(crate) fn first_handler(&self) -> Option<HandlerId> {
+        let handler = Cell::new(None);
+        let note = |event: &Event| handler.set(Some(event.handler_id()));
+        self.cell().queue.look_first(note);
+        handler.get()
     }
 
     /// Asks for the cache line of the color before it is needed.
@@ -282,7 +300,9 @@ impl OwnedColor {
         }
         // Acquire pairs with the release of the references that were dropped: what
         // they posted is seen in the inbox.
-        if cell.refs.load(Acquire) == 1 && (!cell.given_out.get() || cell.shared.nobody_passes()) {
+        if cell.refs.load(Acquire) == 1
+            && (!cell.marks.is_given_out() || cell.shared.nobody_passes())
+        {
             // Nobody else can post or get another reference. What an outbox has
             // delivered meanwhile is in the inbox.
             return match cell.inbox.has_elements() {

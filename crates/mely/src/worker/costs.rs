@@ -4,12 +4,15 @@ use core::cell::{Cell, RefCell};
 use std::collections::HashMap;
 
 use mely_sched::{
-    COST_UNKNOWN_CYCLES, Ewma, Heuristics, LONG_EVENT_CYCLES, SHORT_EVENT_CYCLES, time_left_cycles,
+    COST_UNKNOWN_CYCLES, Ewma, Heuristics, LONG_EVENT_CYCLES, Penalty, SHORT_EVENT_CYCLES,
+    time_left_cycles,
 };
 
 use crate::counters::Count;
 use crate::event::Event;
 use crate::handler::{HANDLERS_MAX, HandlerId, HandlerInfo, HandlerKey, Kind, Weight, resolve};
+use crate::penalties::{self, Penalties};
+use crate::sync::Arc;
 
 /// How many recently used handlers are found by one load and one compare.
 const RECENT: usize = 64;
@@ -28,6 +31,8 @@ pub(crate) struct HandlerCounts {
     pub(crate) panics: Count,
     pub(crate) cost_cycles: Count,
     pub(crate) samples: Count,
+    /// Events that were timed as the first ones after a move.
+    pub(crate) moves: Count,
 }
 
 /// The counts of each handler, by number.
@@ -66,25 +71,29 @@ struct Known {
     /// Nothing before this worker has looked the handler up.
     info: Cell<Option<(HandlerKey, HandlerInfo)>>,
     learned: Cell<Ewma>,
+    penalty: penalties::Known,
 }
 
 /// Costs by handler number, learned by the worker from what it runs itself.
 pub(crate) struct Costs {
     heuristics: Heuristics,
+    penalties: Arc<Penalties>,
     recent: [Cell<(HandlerKey, Weight)>; RECENT],
     ids: RefCell<HashMap<HandlerKey, HandlerId>>,
     known: Box<[Known; HANDLERS_MAX]>,
 }
 
 impl Costs {
-    pub(crate) fn new(heuristics: Heuristics) -> Self {
+    pub(crate) fn new(heuristics: Heuristics, penalties: Arc<Penalties>) -> Self {
         let unknown = |_| Known {
             manner: Cell::new(Manner::WithCare),
             info: Cell::new(None),
             learned: Cell::new(Ewma::new()),
+            penalty: penalties::Known::new(),
         };
         Self {
             heuristics,
+            penalties,
             recent: [const { Cell::new((HandlerKey(0), Weight::UNKNOWN)) }; RECENT],
             ids: RefCell::new(HashMap::new()),
             known: Box::new(core::array::from_fn(unknown)),
@@ -165,6 +174,29 @@ impl Costs {
         counts
             .cost_cycles
             .set(u64::from(learned.mean().unwrap_or(0)));
+        known.penalty.fade(self.penalties.of(id));
+        self.weigh_again(id);
+    }
+
+    /// Learns from the first event that a color ran after it had moved here.
+    pub(crate) fn sample_after_move(&self, id: HandlerId, cycles: u64, counts: &HandlerCounts) {
+        if self.is_new(id) {
+            // A cost that is somewhat too high is better than none.
+            self.sample(id, cycles, counts);
+        }
+        let known = &self.known[id.index()];
+        let (ordinary, before) = (known.learned.get(), self.penalties.of(id));
+        let penalty = known.penalty.sample(cycles, &ordinary, before);
+        counts.moves.add(1);
+        if let Some(penalty) = penalty {
+            self.penalties.learn(id, penalty, counts.moves.get());
+        }
+        self.weigh_again(id);
+    }
+
+    /// Weighs the coming events of a handler by what has been learned of it.
+    fn weigh_again(&self, id: HandlerId) {
+        let known = &self.known[id.index()];
         let weight = self.settle(id);
         if let Some((key, _)) = known.info.get() {
             let recent = self.recent(key);
@@ -185,14 +217,33 @@ impl Costs {
         }
     }
 
+    /// By what the cost of an event is divided: as annotated, else as learned.
+    fn penalty(&self, id: HandlerId) -> Penalty {
+        if !self.heuristics.penalty {
+            return Penalty::NONE;
+        }
+        let known = &self.known[id.index()];
+        match known.info.get().and_then(|(_, info)| info.penalty) {
+            Some(times) => Penalty::annotated(times),
+            None if self.heuristics.learn => known.penalty.penalty(self.penalties.of(id)),
+            None => Penalty::NONE,
+        }
+    }
+
+    /// What stolen events of the handler cost: their time left, with the penalty
+    /// taken out again.
+    pub(crate) fn undivided_cycles(&self, id: HandlerId, events: u32, time_left: u64) -> u64 {
+        let cost = self.cost_cycles(&self.known[id.index()]);
+        match cost.filter(|_| self.penalty(id) > Penalty::NONE) {
+            Some(cost) => u64::from(events) * u64::from(cost),
+            None => time_left,
+        }
+    }
+
     /// What an event of the handler weighs by what is known now.
     fn settle(&self, id: HandlerId) -> Weight {
         let known = &self.known[id.index()];
         let cost = self.cost_cycles(known);
-        let penalty = match known.info.get() {
-            Some((_, info)) if self.heuristics.penalty => info.penalty,
-            _ => 1,
-        };
         let learned = known.learned.get();
         let worst = cost.map(|mean| mean.max(learned.recent_max()));
         let long = worst.is_none_or(|cycles| cycles >= LONG_EVENT_CYCLES);
@@ -204,7 +255,126 @@ impl Costs {
         });
         Weight {
             id,
-            time_left_cycles: time_left_cycles(cost.unwrap_or(COST_UNKNOWN_CYCLES), penalty),
+            time_left_cycles: time_left_cycles(
+                cost.unwrap_or(COST_UNKNOWN_CYCLES),
+                self.penalty(id),
+            ),
         }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use mely_sched::{MOVE_CYCLES, Policy};
+
+    use super::*;
+    use crate::handler::Handler;
+
+    static PLAIN: Handler = Handler::new("costs::Plain");
+    static ANNOTATED: Handler = Handler::new("costs::Annotated").penalty(2);
+    static UNMOVED: Handler = Handler::new("costs::Unmoved").penalty(1);
+
+    const CYCLES: u64 = 10_000;
+
+    struct Core {
+        costs: Costs,
+        counts: HandlerCounts,
+    }
+
+    impl Core {
+        /// Two cores of a runtime that know what the events of a handler cost.
+        fn two(policy: Policy, kind: Kind) -> [Core; 2] {
+            let penalties = Arc::new(Penalties::new());
+            [0, 1].map(|_| {
+                let core = Core {
+                    costs: Costs::new(policy.heuristics(), Arc::clone(&penalties)),
+                    counts: HandlerCounts::default(),
+                };
+                core.run(kind, 50);
+                core
+            })
+        }
+
+        fn run(&self, kind: Kind, events: usize) {
+            let id = self.costs.weight(kind).id;
+            (0..events).for_each(|_| self.costs.sample(id, CYCLES, &self.counts));
+        }
+
+        fn run_stolen(&self, kind: Kind, events: usize, times: u64) {
+            let id = self.costs.weight(kind).id;
+            let cycles = CYCLES * times + u64::from(MOVE_CYCLES);
+            (0..events).for_each(|_| self.costs.sample_after_move(id, cycles, &self.counts));
+        }
+
+        fn weight(&self, kind: Kind) -> u64 {
+            u64::from(self.costs.weight(kind).time_left_cycles)
+        }
+    }
+
+    /// What an event weighs on the victim after it was ten times slower on the thief.
+    fn weight_after_steals(policy: Policy, handler: &'static Handler) -> u64 {
+        let kind = Kind::of::<()>(Some(handler));
+        let [victim, thief] = Core::two(policy, kind);
+        thief.run_stolen(kind, 20, 10);
+        assert_eq!(thief.counts.moves.get(), 20);
+        victim.run(kind, 1);
+        let id = thief.costs.weight(kind).id;
+        let divided = thief.weight(kind) < CYCLES;
+        let stolen = thief.costs.undivided_cycles(id, 3, 7);
+        assert_eq!(stolen, if divided { 3 * CYCLES } else { 7 });
+        victim.weight(kind)
+    }
+
+    #[test]
+    fn a_victim_weighs_by_what_a_thief_learned() {
+        let weight = weight_after_steals(Policy::Adaptive, &PLAIN);
+        // The one event that was timed since has taken a little off.
+        assert!((CYCLES / 10..CYCLES / 9).contains(&weight), "{weight}");
+    }
+
+    #[test]
+    fn an_annotation_wins_and_the_papers_policies_learn_nothing() {
+        let annotated = [
+            (Policy::Adaptive, CYCLES / 2),
+            (Policy::MelyPenalty, CYCLES / 2),
+            (Policy::MelyTimeLeft, CYCLES),
+        ];
+        for (policy, weight) in annotated {
+            assert_eq!(weight_after_steals(policy, &ANNOTATED), weight, "{policy}");
+        }
+        assert_eq!(weight_after_steals(Policy::Adaptive, &UNMOVED), CYCLES);
+        assert_eq!(weight_after_steals(Policy::Mely, &PLAIN), CYCLES);
+    }
+
+    #[test]
+    fn a_penalty_fades_until_a_steal_confirms_or_refutes_it() {
+        let kind = Kind::of::<()>(Some(&PLAIN));
+        let [victim, thief] = Core::two(Policy::Adaptive, kind);
+        thief.run_stolen(kind, 20, 10);
+        victim.run(kind, 3_000);
+        assert!(victim.weight(kind) > CYCLES * 9 / 10);
+        thief.run(kind, 3_000);
+        thief.run_stolen(kind, 1, 10);
+        victim.run(kind, 1);
+        assert!(victim.weight(kind) < CYCLES / 9);
+        for _ in 0..12 {
+            thief.run(kind, 3_000);
+            thief.run_stolen(kind, 1, 1);
+        }
+        victim.run(kind, 1);
+        assert!(victim.weight(kind) > CYCLES / 3, "{}", victim.weight(kind));
+    }
+
+    #[test]
+    fn a_core_that_only_steals_learns_what_an_event_costs() {
+        let kind = Kind::of::<()>(Some(&PLAIN));
+        let costs = Costs::new(Policy::Adaptive.heuristics(), Arc::new(Penalties::new()));
+        let core = Core {
+            costs,
+            counts: HandlerCounts::default(),
+        };
+        core.run_stolen(kind, 10, 1);
+        assert!(core.weight(kind) >= CYCLES);
+        assert!(!core.costs.is_new(core.costs.weight(kind).id));
     }
 }

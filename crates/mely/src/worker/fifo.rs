@@ -8,6 +8,7 @@ use super::Worker;
 use crate::cell::{ColorRef, Posted};
 use crate::event::Event;
 use crate::fifo::Fifo;
+use crate::lock_time::LockTimer;
 use crate::ready::Ready;
 
 impl Worker {
@@ -15,7 +16,7 @@ impl Worker {
     #[cold]
     pub(super) fn post_event(&self, color: ColorRef, event: Event) {
         let posted = Posted::new(color, event);
-        if let Some(appended) = self.lock_timed(1, || self.shared.append(posted)) {
+        if let Some(appended) = self.lock_timed(1, |timer| self.shared.append(timer, posted)) {
             self.shared.announce(&appended);
         }
     }
@@ -42,8 +43,9 @@ impl Worker {
     #[cold]
     pub(super) fn next_event(&self) -> Option<Ready> {
         let own = &self.remote().fifo;
-        let pop = || own.with(|events| (events.pop(), events.exposed()));
-        let (posted, exposed) = self.lock_timed(1, pop);
+        let (posted, exposed) = self.lock_timed(1, |timer| {
+            own.with(timer, |events| (events.pop(), events.exposed()))
+        });
         let posted = posted?;
         if exposed {
             self.shared.wake_for_events();
@@ -56,7 +58,7 @@ impl Worker {
     /// it lay down is seen by whoever posts later.
     pub(super) fn has_events(&self) -> bool {
         let own = &self.remote().fifo;
-        self.lock_timed(1, || own.with(|events| !events.is_empty()))
+        self.lock_timed(1, |timer| own.with(timer, |events| !events.is_empty()))
     }
 
     /// Moves what may be stolen from `victim` to the queue of this core (seed 000,
@@ -70,8 +72,9 @@ impl Worker {
         let here = self.shared.narrow(self.index);
         let by_batch = self.shared.config.heuristics.batch_steal;
         let (mut events, mut cycles) = (0, 0);
-        let steal = || {
-            Fifo::with_both(&self.shared.remotes, victim, self.index, |theirs, own| {
+        let remotes = &self.shared.remotes;
+        let steal = |timer: &mut LockTimer<'_>| {
+            Fifo::with_both(timer, remotes, victim, self.index, |theirs, own| {
                 let waited = !theirs.is_empty();
                 let mut stolen = theirs.steal(by_batch);
                 for posted in stolen.events.drain(..) {
@@ -92,6 +95,8 @@ impl Worker {
             return false;
         }
         counts.stolen_events.add(events);
+        // These policies know no penalties.
+        counts.stolen_cost_cycles.add(cycles);
         self.count_steal(start, stolen.colors, cycles);
         if can_be_stolen {
             self.shared.wake_for_events();

@@ -17,11 +17,12 @@ use core::ptr::NonNull;
 use mely_sched::{CoreQueue, Ewma, ReadyColor, Ticketed, Worthiness};
 
 use self::costs::Costs;
-pub(crate) use self::costs::{HandlerTable, new_table};
+pub(crate) use self::costs::{HandlerCounts, HandlerTable, new_table};
 use self::outbox::Outbox;
 pub(crate) use self::outside::Driver;
 pub(crate) use self::thread::{run_worker, with_any_current, with_current};
 use crate::cell::{CellPool, ColorRef, OwnedColor};
+use crate::clock::reading_cycles;
 use crate::context::Context;
 use crate::event::{Event, NodePool, StatePtr};
 use crate::handler::{Handler, Kind};
@@ -72,6 +73,8 @@ pub(crate) struct Worker {
     fifo: bool,
     victims: Box<[usize]>,
     steal_cost: Cell<Ewma>,
+    /// What reading the cycle counter takes.
+    reading_cycles: u64,
     /// The only pending event of the color being run, posted by itself.
     next: Cell<Option<Event>>,
     outbox: Outbox,
@@ -98,7 +101,7 @@ impl Worker {
             ready: CoreQueue::new(),
             pinned: CoreQueue::new(),
             held: shared.remotes[index].take_giver(),
-            costs: Costs::new(heuristics),
+            costs: Costs::new(heuristics, Arc::clone(&shared.penalties)),
             nodes: NodePool::new(&shared.free_nodes),
             cells: CellPool::new(&shared.free_cells),
             timers: RefCell::new(Timers::new(shared.config.timers_max)),
@@ -106,6 +109,7 @@ impl Worker {
             fifo: shared.has_fifos(),
             victims,
             steal_cost: Cell::new(Ewma::new()),
+            reading_cycles: reading_cycles(&*shared.clock),
             next: Cell::new(None),
             outbox: Outbox::default(),
             running: Cell::new(None),

@@ -76,12 +76,16 @@ struct Turn {
     limit: Cell<u32>,
     /// The one that is timed, counted from 0.
     timed: u32,
+    /// The color ran on another core before: the first event is timed, and tells what
+    /// that costs.
+    moved: bool,
     /// The color is a fresh one: another may follow it in the same turn.
     fresh: bool,
 }
 
 impl Turn {
     /// A turn of a color that has `pending` events now.
+    #[inline]
     fn new(batch: Batch, pending: u32, sample: Option<u32>, fresh: bool) -> Self {
         // Each sample takes another event, so that handlers that take turns within
         // a color are all timed.
@@ -90,8 +94,24 @@ impl Turn {
             ran: Cell::new(0),
             limit: Cell::new(batch.short_events),
             timed: timed.unwrap_or(u32::MAX),
+            moved: false,
             fresh,
         }
+    }
+
+    /// The same, of a color that ran on another core before.
+    #[cold]
+    fn after_move(self) -> Self {
+        Self {
+            timed: 0,
+            moved: true,
+            ..self
+        }
+    }
+
+    /// Whether the event that is being run is the one to be timed.
+    fn is_timed(&self) -> bool {
+        self.ran.get() == self.timed.wrapping_add(1)
     }
 }
 
@@ -193,7 +213,10 @@ impl Worker {
             self.fetch_inboxes();
         }
         let batch = self.shared.config.batch;
-        let turn = Turn::new(batch, color.len(), self.next_sample(), fresh);
+        let mut turn = Turn::new(batch, color.len(), self.next_sample(), fresh);
+        if color.arrive(self.shared.narrow(self.index)) {
+            turn = turn.after_move();
+        }
         if color.is_poisoned() {
             color.discard(|_| remote.counts.events.shed.add(1));
         } else {
@@ -251,11 +274,10 @@ impl Worker {
                 self.open_outbox(row.manner.posts_may_wait());
             }
             turn.ran.set(ran + 1);
-            let timed = ran == turn.timed;
-            if timed || row.manner == Manner::WithCare {
+            if ran == turn.timed || row.manner == Manner::WithCare {
                 row.count();
                 self.open_outbox(false);
-                self.run_with_care(event, id, &context, timed);
+                self.run_with_care(event, id, &context, turn);
                 row.manner = self.costs.manner(id);
                 self.open_outbox(row.manner.posts_may_wait());
             } else {
@@ -292,7 +314,7 @@ impl Worker {
 
     /// Runs an event that is timed, new, or long.
     #[cold]
-    fn run_with_care(&self, event: Event, id: HandlerId, context: &Context<'_, ()>, timed: bool) {
+    fn run_with_care(&self, event: Event, id: HandlerId, context: &Context<'_, ()>, turn: &Turn) {
         if !self.costs.knows(id) {
             // Another worker looked it up; from now on this one learns its cost too.
             self.costs.weight(event.kind());
@@ -303,17 +325,29 @@ impl Worker {
         if publish {
             self.publish_all();
         }
-        let timed = timed || publish || self.costs.is_new(id);
+        let timed = turn.is_timed() || publish || self.costs.is_new(id);
         let start = if timed { self.shared.clock.cycles() } else { 0 };
         // SAFETY: as in `run_batch`.
         unsafe { event.run(context) };
         if timed {
             let cycles = self.shared.clock.cycles().saturating_sub(start);
-            let counts = &self.remote().handlers[id.index()];
-            self.costs.sample(id, cycles, counts);
+            self.learn_cost(id, cycles, turn);
+            if publish {
+                self.end_long_event();
+                // With a penalty it looked shorter when the turn began.
+                let held = i64::try_from(cycles).unwrap_or(POLL_INTERVAL_CYCLES);
+                let until_poll = self.until_poll_cycles.get();
+                self.until_poll_cycles.set(until_poll.saturating_sub(held));
+            }
         }
-        if publish {
-            self.end_long_event();
+    }
+
+    /// Learns from a timed event what its handler costs, here or after a move.
+    fn learn_cost(&self, id: HandlerId, cycles: u64, turn: &Turn) {
+        let counts = &self.remote().handlers[id.index()];
+        match turn.moved && turn.is_timed() {
+            true => self.costs.sample_after_move(id, cycles, counts),
+            false => self.costs.sample(id, cycles, counts),
         }
     }
 

@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering::Release;
 use mely_sched::{Bundle, ReadyColor, Ticketed, victims_busiest_first};
 
 use super::Worker;
+use crate::lock_time::LockTimer;
 use crate::ready::Ready;
 use crate::remote::{Offers, Remote};
 
@@ -84,12 +85,25 @@ impl Worker {
                 color.take_inbox(|e| self.costs.weigh_new(e));
             }
             counts.stolen_events.add(u64::from(color.len()));
+            counts.stolen_cost_cycles.add(self.undivided_cycles(&color));
             if first {
                 self.keep(color);
             } else {
                 self.make_ready(color);
             }
             first = false;
+        }
+    }
+
+    /// What running a stolen color takes, by the handler of its first event and by what
+    /// this worker knows of that.
+    fn undivided_cycles(&self, color: &Ready) -> u64 {
+        let time_left = color.time_left_cycles();
+        match color.first_handler() {
+            Some(id) if self.shared.config.heuristics.penalty => {
+                self.costs.undivided_cycles(id, color.len(), time_left)
+            }
+            _ => time_left,
         }
     }
 
@@ -210,21 +224,27 @@ impl Worker {
         }
     }
 
-    /// Works on the offers of a worker, counting the time that the lock took.
+    /// Works on the offers of a worker, counting the time.
     pub(super) fn with_offers<R>(&self, remote: &Remote, work: impl FnOnce(&mut Offers) -> R) -> R {
-        self.lock_timed(1, || remote.with_offers(work))
+        self.lock_timed(1, |timer| remote.with_offers(timer, work))
     }
 
-    /// Does something under so many locks, counting them and the time that they
-    /// took.
-    pub(super) fn lock_timed<R>(&self, locks: u64, work: impl FnOnce() -> R) -> R {
-        let start = self.shared.clock.cycles();
-        let result = work();
+    /// Does something under so many locks, counting them and the time that waiting for
+    /// them and all the rest took.
+    #[inline]
+    pub(super) fn lock_timed<R>(
+        &self,
+        locks: u64,
+        work: impl FnOnce(&mut LockTimer<'_>) -> R,
+    ) -> R {
+        let mut timer = LockTimer::begin(&*self.shared.clock, self.reading_cycles);
+        let result = work(&mut timer);
         let counts = &self.remote().counts;
         counts.locks.add(locks);
-        counts
-            .lock_cycles
-            .add(self.shared.clock.cycles().saturating_sub(start));
+        timer.end(|waiting, working| {
+            counts.lock_wait_cycles.add(waiting);
+            counts.lock_cycles.add(working);
+        });
         result
     }
 }

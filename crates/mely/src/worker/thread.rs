@@ -8,6 +8,7 @@ use std::sync::atomic::Ordering::Release;
 use mely_sched::Bundle;
 
 use super::{Step, Worker};
+use crate::lock_time::Untimed;
 use crate::ready::Ready;
 use crate::remote::Offers;
 use crate::shared::{Phase, Shared};
@@ -104,8 +105,9 @@ impl Worker {
         remote.busy_long.store(false, Release);
         drop(remote.mailbox.shut_down());
         self.abandon_events();
-        remote.with_offers(Offers::bundle_held);
-        while let Some(bundle) = remote.with_offers(|offers| offers.queue.take_oldest()) {
+        remote.with_offers(&mut Untimed, Offers::bundle_held);
+        let take_oldest = |offers: &mut Offers| offers.queue.take_oldest();
+        while let Some(bundle) = remote.with_offers(&mut Untimed, take_oldest) {
             self.abandon(bundle);
         }
         while let Some(bundle) = self.ready.take_newest(usize::MAX) {

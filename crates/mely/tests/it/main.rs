@@ -17,6 +17,7 @@ mod net;
 mod net_faults;
 mod no_sleep;
 mod panics;
+mod penalties;
 mod random_load;
 mod signals;
 mod support;

@@ -1,0 +1,101 @@
+//! What the owner of a color notes of it, in two bytes: the first cache line of a
+//! color has no more to spare.
+
+use core::cell::Cell;
+
+use super::WorkerIndex;
+
+/// The rest of a worker's number that stands for no worker.
+const NOWHERE: u8 = u8::MAX;
+
+/// What the owner of a color notes of it.
+#[derive(Debug)]
+pub(super) struct Marks {
+    /// The worker that ran it last, but for multiples of [`NOWHERE`].
+    ran_on: Cell<u8>,
+    flags: Cell<u8>,
+}
+
+impl Marks {
+    /// Its events are dropped from now on.
+    const POISONED: u8 = 1;
+    /// Somebody else than the owner has had a reference.
+    const GIVEN_OUT: u8 = 2;
+
+    pub(super) const fn new() -> Self {
+        Self {
+            ran_on: Cell::new(NOWHERE),
+            flags: Cell::new(0),
+        }
+    }
+
+    /// Begins a color that has not run.
+    #[inline]
+    pub(super) fn begin(&self) {
+        self.ran_on.set(NOWHERE);
+        self.flags.set(0);
+    }
+
+    /// Notes that a worker runs the color; whether another one ran it before. Of
+    /// workers so far apart that they look the same it says no.
+    #[inline]
+    pub(super) fn arrive(&self, worker: WorkerIndex) -> bool {
+        let here = (worker % WorkerIndex::from(NOWHERE)) as u8;
+        if self.ran_on.get() == here {
+            return false;
+        }
+        self.ran_on.replace(here) != NOWHERE
+    }
+
+    pub(super) fn poison(&self) {
+        self.flags.set(self.flags.get() | Self::POISONED);
+    }
+
+    #[inline]
+    pub(super) fn is_poisoned(&self) -> bool {
+        self.flags.get() & Self::POISONED != 0
+    }
+
+    #[inline]
+    pub(super) fn give_out(&self) {
+        self.flags.set(self.flags.get() | Self::GIVEN_OUT);
+    }
+
+    #[inline]
+    pub(super) fn is_given_out(&self) -> bool {
+        self.flags.get() & Self::GIVEN_OUT != 0
+    }
+
+    /// Neither poisoned nor given out.
+    #[inline]
+    pub(super) fn has_none(&self) -> bool {
+        self.flags.get() == 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_move_from_one_worker_to_another_is_one() {
+        let marks = Marks::new();
+        let arrivals = [(0, false), (0, false), (3, true), (3, false), (0, true)];
+        for (worker, moved) in arrivals {
+            assert_eq!(marks.arrive(worker), moved, "to {worker}");
+        }
+        marks.begin();
+        assert!(!marks.arrive(254) && marks.arrive(4_000));
+    }
+
+    #[test]
+    fn a_new_color_has_no_flags() {
+        let marks = Marks::new();
+        marks.poison();
+        assert!(marks.is_poisoned() && !marks.is_given_out() && !marks.has_none());
+        marks.give_out();
+        assert!(marks.is_poisoned() && marks.is_given_out());
+        marks.begin();
+        assert!(marks.has_none() && !marks.is_poisoned() && !marks.is_given_out());
+    }
+}
