@@ -30,7 +30,7 @@ use crate::pool::Pool;
 use crate::prefetch;
 use crate::shared::Shared;
 use crate::sync::{Arc, AtomicUsize, Mutex, lock, unpoison};
-use crate::worker;
+use crate::worker::{self, Worker};
 
 /// What distinguishes a color from others, fixed when it is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -287,6 +287,8 @@ impl ColorRef {
     #[cold]
     fn drop_last(self) {
         let shared = Arc::clone(self.shared());
+        // What this very thread holds it need not wait for.
+        worker::with_current(&shared, |worker| worker.map(Worker::empty_outbox));
         match shared.nobody_passes() {
             true => self.end_now(),
             false => shared.end_later(self),

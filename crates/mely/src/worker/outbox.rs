@@ -25,6 +25,8 @@ const POSTS_MAX: usize = 8;
 #[derive(Default)]
 pub(super) struct Outbox {
     posts: RefCell<VecDeque<(Passing, Event)>>,
+    /// The passes of the worker have begun, and not ended.
+    in_use: Cell<bool>,
     /// Whether the handler that is being run may use it.
     open: Cell<bool>,
 }
@@ -47,10 +49,10 @@ impl Worker {
             }
             return;
         }
-        let mut posts = self.outbox.posts.borrow_mut();
-        if posts.is_empty() {
+        if !self.outbox.in_use.replace(true) {
             self.remote().passes.begin();
         }
+        let mut posts = self.outbox.posts.borrow_mut();
         posts.push_back((color.pass(), event));
         if posts.len() > POSTS_MAX
             && let Some(oldest) = posts.pop_front()
@@ -62,8 +64,8 @@ impl Worker {
 
     /// Delivers all posts that wait.
     #[inline]
-    fn empty_outbox(&self) {
-        if !self.outbox.posts.borrow().is_empty() {
+    pub(crate) fn empty_outbox(&self) {
+        if self.outbox.in_use.get() {
             self.deliver_all();
         }
     }
@@ -74,8 +76,11 @@ impl Worker {
             let Some(oldest) = oldest else { break };
             self.deliver_passed(oldest);
         }
-        self.remote().passes.end();
-        self.shared.end_waiting_colors();
+        // What was delivered may have run the code of a user, who posts and drops.
+        if self.outbox.in_use.replace(false) {
+            self.remote().passes.end();
+            self.shared.end_waiting_colors();
+        }
     }
 
     fn deliver_passed(&self, (color, event): (Passing, Event)) {
