@@ -67,11 +67,20 @@ impl Rounds {
     }
 }
 
+/// How many times as long as was asked a workload is waited for that has not run a
+/// single event: on a busy machine its threads may not have had a core yet.
+const PATIENCE: u32 = 10_000;
+
 /// Measures a workload that goes on by itself: `total` counts its events.
 pub(crate) fn measure_steady(time: Duration, total: impl Fn() -> u64) -> Outcome {
     std::thread::sleep(time / WARM_UP);
     let (start, before) = (Instant::now(), total());
-    std::thread::sleep(time);
+    for _ in 0..PATIENCE {
+        std::thread::sleep(time);
+        if total() > before {
+            break;
+        }
+    }
     Outcome {
         events: total() - before,
         time: start.elapsed(),
