@@ -85,27 +85,16 @@ struct Turn {
 
 impl Turn {
     /// A turn of a color that has `pending` events now.
-    #[inline]
-    fn new(batch: Batch, pending: u32, sample: Option<u32>, fresh: bool) -> Self {
+    fn new(batch: Batch, pending: u32, sample: Option<u32>, fresh: bool, moved: bool) -> Self {
         // Each sample takes another event, so that handlers that take turns within
         // a color are all timed.
         let timed = sample.map(|number| number % pending.clamp(1, batch.events));
         Self {
             ran: Cell::new(0),
             limit: Cell::new(batch.short_events),
-            timed: timed.unwrap_or(u32::MAX),
-            moved: false,
+            timed: if moved { 0 } else { timed.unwrap_or(u32::MAX) },
+            moved,
             fresh,
-        }
-    }
-
-    /// The same, of a color that ran on another core before.
-    #[cold]
-    fn after_move(self) -> Self {
-        Self {
-            timed: 0,
-            moved: true,
-            ..self
         }
     }
 
@@ -213,10 +202,8 @@ impl Worker {
             self.fetch_inboxes();
         }
         let batch = self.shared.config.batch;
-        let mut turn = Turn::new(batch, color.len(), self.next_sample(), fresh);
-        if color.arrive(self.shared.narrow(self.index)) {
-            turn = turn.after_move();
-        }
+        let moved = color.arrive(self.shared.narrow(self.index));
+        let turn = Turn::new(batch, color.len(), self.next_sample(), fresh, moved);
         if color.is_poisoned() {
             color.discard(|_| remote.counts.events.shed.add(1));
         } else {
