@@ -1,0 +1,1 @@
+//! A simulator of many cores that runs the very scheduler that production runs.
