@@ -25,12 +25,14 @@
 //! | `single` | one run |
 //! | `web` | the web server beside nginx |
 //! | `disturbance` | whether something else used the machine meanwhile |
+//! | `gauge` | whether all cores are as fast as they can be |
 //! | `machine` | what the machine is |
 //! | `provenance` | the machine and the command, beside a file of figures |
 //! | `table`, `report` | the table and the JSON file |
 
 mod disturbance;
 mod elsewhere;
+mod gauge;
 mod implementation;
 mod latency;
 mod machine;
@@ -263,7 +265,7 @@ impl fmt::Display for Error {
                 spin_rate / 1e9
             ),
             Error::AlwaysDisturbed => f.write_str(
-                "no figures: other processes disturbed every run; end them, or take a \
+                "no figures: others disturbed every run; end other processes, or take a \
                  first look with --keep-disturbed",
             ),
             Error::NothingToRun => {

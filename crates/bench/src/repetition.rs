@@ -9,7 +9,9 @@ use clap::Args;
 
 use crate::Error;
 use crate::disturbance::Usage;
+use crate::gauge::Gauge;
 use crate::report::{self, Row};
+use crate::single;
 
 /// A disturbed run is tried again; a benchmark gives up on a quiet machine after so
 /// many disturbed runs for each that it wants.
@@ -62,16 +64,24 @@ impl Repetition {
             disturbed: 0,
         };
         let mut contenders: Vec<_> = contenders.into_iter().map(contender).collect();
+        let mut gauge = Gauge::new(single::workers(self.workers));
+        if !self.keep_disturbed {
+            gauge.learn();
+        }
         while contenders.iter().any(|c| self.wants_more(c)) {
             for contender in contenders.iter_mut().filter(|c| self.wants_more(c)) {
                 let run = contender.figures.len() + 1;
                 show_progress(&format!("{} {run}/{}", contender.what, self.repeat));
+                if !self.keep_disturbed {
+                    gauge.wait_until_free();
+                }
                 let before = Usage::now();
                 let figure = run_once(&contender.what)?;
-                let disturbed = match (before, Usage::now()) {
+                let others = match (before, Usage::now()) {
                     (Some(before), Some(after)) => after.disturbed_since(before),
                     _ => false,
                 };
+                let disturbed = others || !gauge.is_free();
                 contender.disturbed += usize::from(disturbed);
                 if !disturbed || self.keep_disturbed {
                     contender.figures.push(figure);
@@ -98,12 +108,12 @@ impl Repetition {
             };
             writeln!(
                 out,
-                "{verb} {} runs of {} that other processes disturbed, {outcome}",
+                "{verb} {} runs of {} that others disturbed, {outcome}",
                 contender.disturbed, contender.what
             )?;
         }
         if disturbed.count() == 0 {
-            writeln!(out, "no run was disturbed by other processes")?;
+            writeln!(out, "no run was disturbed by others")?;
         }
         Ok(())
     }

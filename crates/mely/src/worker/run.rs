@@ -250,10 +250,16 @@ impl Worker {
             if ran >= turn.limit.get() || self.shared.phase() == Phase::Stopped {
                 return;
             }
-            let next = self.next.take();
-            let next = next.or_else(|| color.pop(|e| self.costs.weigh_new(e)));
-            let next = next.or_else(|| self.next_fresh(color, turn, row.manner));
-            let Some(event) = next else { return };
+            // Not by `or_else`: these are the hottest lines there are.
+            let event = if let Some(next) = self.next.take() {
+                next
+            } else if let Some(queued) = color.pop(|e| self.costs.weigh_new(e)) {
+                queued
+            } else if let Some(fresh) = self.next_fresh(color, turn, row.manner) {
+                fresh
+            } else {
+                return;
+            };
             color.unreserve();
             let id = event.handler_id();
             if id != row.id {
