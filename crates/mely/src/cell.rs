@@ -25,6 +25,7 @@ use self::marks::Marks;
 pub(crate) use self::owned::OwnedColor;
 use crate::event::{Event, StatePtr};
 use crate::inbox::{Inbox, Pushed};
+use crate::origin::Origin;
 use crate::panics::drop_safely;
 use crate::pool::Pool;
 use crate::prefetch;
@@ -117,6 +118,11 @@ impl ColorRef {
 
     pub(crate) fn shared(&self) -> &Arc<Shared> {
         &self.cell().shared
+    }
+
+    /// What a handle knows by heart.
+    pub(crate) fn origin(&self) -> Origin {
+        Origin::new(self.shared().number, self.traits().capacity != UNBOUNDED)
     }
 
     pub(crate) fn traits(&self) -> &Traits {
@@ -265,10 +271,9 @@ impl ColorRef {
         refs.compare_exchange(1, 0, AcqRel, Acquire).is_ok()
     }
 
-    /// Lets an outbox hold the color without counting it, and asks for its line.
+    /// Lets an outbox hold the color without counting it.
     #[inline]
     pub(crate) fn pass(&self) -> Passing {
-        self.prefetch_for_post();
         Passing(self.0)
     }
 }
@@ -339,7 +344,7 @@ impl ColorCell {
         self.refs.store(1, Relaxed);
         self.inbox.begin(false);
         self.home.store(traits.home, Relaxed);
-        self.marks.begin();
+        self.marks.begin(traits);
         self.id.set(id);
         self.pending.store(0, Relaxed);
         self.traits = traits;

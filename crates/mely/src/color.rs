@@ -12,6 +12,7 @@ use crate::context::Context;
 use crate::error::{CallError, PostError};
 use crate::event::StatePtr;
 use crate::handler::Handler;
+use crate::origin::Origin;
 use crate::remote_call;
 use crate::reply::Reply;
 use crate::task;
@@ -51,16 +52,22 @@ pub type Color = Colored<()>;
 pub struct Colored<T = ()> {
     color: ColorRef,
     state: StatePtr<T>,
+    origin: Origin,
 }
 
 impl<T: Send + 'static> Colored<T> {
     pub(crate) fn from_parts(color: ColorRef, state: StatePtr<T>) -> Self {
-        Self { color, state }
+        let origin = color.origin();
+        Self {
+            color,
+            state,
+            origin,
+        }
     }
 
     pub(crate) fn new(color: ColorRef, state: T) -> Self {
         let state = color.adopt(state);
-        Self { color, state }
+        Self::from_parts(color, state)
     }
 
     pub(crate) fn color_ref(&self) -> &ColorRef {
@@ -252,6 +259,7 @@ impl<T> Clone for Colored<T> {
         Self {
             color: self.color.clone(),
             state: self.state,
+            origin: self.origin,
         }
     }
 }

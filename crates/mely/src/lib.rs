@@ -56,6 +56,7 @@ mod lock_time;
 mod loom_tests;
 mod metrics;
 pub mod net;
+mod origin;
 mod panics;
 mod passes;
 mod penalties;

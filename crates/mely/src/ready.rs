@@ -21,7 +21,7 @@ impl Ready {
     #[inline]
     pub(crate) fn is_pinned(&self) -> bool {
         match self {
-            Ready::Color(color) => color.traits().pinned,
+            Ready::Color(color) => color.is_pinned(),
             Ready::Fresh(_) => false,
         }
     }

@@ -7,6 +7,8 @@ use crate::cell::ColorRef;
 pub(crate) enum Room {
     /// If there is room.
     IfAny,
+    /// The color is not bounded: it is not even looked at.
+    Unbounded,
     /// In any case: what the runtime itself posts (readiness, a wake-up of a task)
     /// comes only once and must not be lost.
     Always,
@@ -17,8 +19,10 @@ pub(crate) enum Room {
 
 impl Room {
     /// Takes the place, if there is room for the event.
+    #[inline]
     pub(crate) fn take(self, color: &ColorRef) -> bool {
         match self {
+            Room::Unbounded => true,
             Room::IfAny => color.reserve(),
             Room::Always => {
                 color.reserve_always();

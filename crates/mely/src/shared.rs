@@ -19,6 +19,7 @@ use crate::event::{Event, Node, StatePtr};
 use crate::handler::Handler;
 use crate::idle::{Idle, WORKERS_MAX};
 use crate::inbox::Pushed;
+use crate::origin::RuntimeNumber;
 use crate::passes::WaitingColors;
 use crate::penalties::Penalties;
 use crate::pool::Reserve;
@@ -52,6 +53,7 @@ pub(crate) enum Refusal {
 
 /// A runtime, as seen by all its threads and by those who post to it.
 pub(crate) struct Shared {
+    pub(crate) number: RuntimeNumber,
     pub(crate) config: Config,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) remotes: Box<[Arc<Remote>]>,
@@ -86,6 +88,7 @@ impl Shared {
     pub(crate) fn new(config: Config, clock: Arc<dyn Clock>, remotes: Box<[Arc<Remote>]>) -> Self {
         let blocks_max = config.nodes_max.saturating_mul(remotes.len());
         Self {
+            number: RuntimeNumber::next(),
             config,
             clock,
             remotes,

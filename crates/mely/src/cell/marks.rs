@@ -3,7 +3,7 @@
 
 use core::cell::Cell;
 
-use super::WorkerIndex;
+use super::{Traits, UNBOUNDED, WorkerIndex};
 
 /// The rest of a worker's number that stands for no worker.
 const NOWHERE: u8 = u8::MAX;
@@ -21,6 +21,10 @@ impl Marks {
     const POISONED: u8 = 1;
     /// Somebody else than the owner has had a reference.
     const GIVEN_OUT: u8 = 2;
+    /// It may have so many pending events only.
+    const BOUNDED: u8 = 4;
+    /// It must stay where it is.
+    const PINNED: u8 = 8;
 
     pub(super) const fn new() -> Self {
         Self {
@@ -31,9 +35,23 @@ impl Marks {
 
     /// Begins a color that has not run.
     #[inline]
-    pub(super) fn begin(&self) {
+    pub(super) fn begin(&self, traits: Traits) {
         self.ran_on.set(NOWHERE);
-        self.flags.set(0);
+        let flag = |is_set: bool, flag: u8| if is_set { flag } else { 0 };
+        let bounded = flag(traits.capacity != UNBOUNDED, Self::BOUNDED);
+        self.flags.set(bounded | flag(traits.pinned, Self::PINNED));
+    }
+
+    /// Whether the color may have so many pending events only.
+    #[inline]
+    pub(super) fn is_bounded(&self) -> bool {
+        self.flags.get() & Self::BOUNDED != 0
+    }
+
+    /// Whether the color must stay where it is.
+    #[inline]
+    pub(super) fn is_pinned(&self) -> bool {
+        self.flags.get() & Self::PINNED != 0
     }
 
     /// Notes that a worker runs the color; whether another one ran it before. Of
@@ -77,6 +95,14 @@ impl Marks {
 mod tests {
     use super::*;
 
+    fn traits(capacity: u32, pinned: bool) -> Traits {
+        Traits {
+            capacity,
+            home: 0,
+            pinned,
+        }
+    }
+
     #[test]
     fn only_a_move_from_one_worker_to_another_is_one() {
         let marks = Marks::new();
@@ -84,7 +110,7 @@ mod tests {
         for (worker, moved) in arrivals {
             assert_eq!(marks.arrive(worker), moved, "to {worker}");
         }
-        marks.begin();
+        marks.begin(traits(UNBOUNDED, false));
         assert!(!marks.arrive(254) && marks.arrive(4_000));
     }
 
@@ -95,7 +121,17 @@ mod tests {
         assert!(marks.is_poisoned() && !marks.is_given_out() && !marks.has_none());
         marks.give_out();
         assert!(marks.is_poisoned() && marks.is_given_out());
-        marks.begin();
+        marks.begin(traits(UNBOUNDED, false));
         assert!(marks.has_none() && !marks.is_poisoned() && !marks.is_given_out());
+    }
+
+    #[test]
+    fn traits_that_a_turn_asks_for_are_at_hand() {
+        let marks = Marks::new();
+        for (capacity, pinned) in [(8, false), (UNBOUNDED, true), (1, true)] {
+            marks.begin(traits(capacity, pinned));
+            assert_eq!(marks.is_bounded(), capacity != UNBOUNDED);
+            assert_eq!(marks.is_pinned(), pinned);
+        }
     }
 }

@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed};
 
 use mely_sched::{Link, Linked, ReadyColor};
 
-use super::{CellPool, ColorCell, ColorRef, Traits, UNBOUNDED, WorkerIndex};
+use super::{CellPool, ColorCell, ColorRef, Traits, WorkerIndex};
 use crate::event::Event;
 use crate::handler::HandlerId;
 use crate::panics::drop_safely;
@@ -92,8 +92,10 @@ impl OwnedColor {
         self.cell().marks.arrive(worker)
     }
 
-    pub(crate) fn traits(&self) -> &Traits {
-        &self.cell().traits
+    /// Whether it must stay on its core.
+    #[inline]
+    pub(crate) fn is_pinned(&self) -> bool {
+        self.cell().marks.is_pinned()
     }
 
     /// Its number, for people.
@@ -125,7 +127,7 @@ impl OwnedColor {
     /// Counts one more pending event, unless the color is full.
     #[inline]
     pub(crate) fn reserve(&self) -> bool {
-        self.borrow().reserve()
+        !self.cell().marks.is_bounded() || self.borrow().reserve()
     }
 
     /// Posts to the color from the one who owns it: after everything that is in
@@ -173,7 +175,7 @@ impl OwnedColor {
     #[inline]
     pub(crate) fn unreserve(&self) {
         let cell = self.cell();
-        if cell.traits.capacity != UNBOUNDED {
+        if cell.marks.is_bounded() {
             // Relaxed: a count only.
             cell.pending.fetch_sub(1, Relaxed);
         }

@@ -12,7 +12,7 @@ use crate::reply::{self, Reply};
 use crate::room::Room;
 use crate::shared::Refusal;
 use crate::timers::{Delayed, Timer};
-use crate::worker;
+use crate::worker::{self, Worker};
 
 /// A color together with the [`Handler`] that its events are of.
 ///
@@ -59,9 +59,15 @@ impl<T: Send + 'static> Via<'_, T> {
     where
         F: FnOnce(&mut T, &mut Context<'_, T>) + Send + 'static,
     {
-        let color = &self.target.color;
-        let shared = color.shared();
-        worker::with_current(shared, |worker| {
+        let (color, origin) = (&self.target.color, self.target.origin);
+        let room = match origin.is_bounded() {
+            true => room,
+            false => Room::Unbounded,
+        };
+        worker::with_any_current(|worker| {
+            // Of the color itself nothing is read until its line has come.
+            let worker = worker.filter(|worker| origin.is_of(worker.shared().number));
+            let shared = worker.map_or_else(|| color.shared(), Worker::shared);
             if let Err(refusal) = shared.admit(color, worker, room) {
                 return Err(match refusal {
                     Refusal::Full => PostError::Full(event),
@@ -119,7 +125,7 @@ impl<T: Send + 'static> Via<'_, T> {
             if shared.admit(color, worker, Room::Later).is_err() {
                 return Timer::refused(shared);
             }
-            let keeper = worker.map_or(usize::from(color.traits().home), worker::Worker::index);
+            let keeper = worker.map_or(usize::from(color.traits().home), Worker::index);
             let event = self.unweighed(event);
             let timer = Timer::pending(shared, keeper);
             let delayed = Delayed::new(at, color.clone(), event, timer.clone());

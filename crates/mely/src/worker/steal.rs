@@ -112,7 +112,7 @@ impl Worker {
         let sent = victim.mailbox.take();
         let mut stolen = Bundle::new();
         while let Some(color) = sent.pop_front() {
-            if color.traits().pinned {
+            if color.is_pinned() {
                 self.shared.send_back(color);
             } else {
                 // They get their places when they are taken over.
