@@ -72,6 +72,9 @@ pub(crate) struct Worker {
     /// The events of a core wait in one queue, not in queues of their colors.
     fifo: bool,
     victims: Box<[usize]>,
+    /// It steals while one color is left.
+    steals_beside: bool,
+    until_look_beside: Cell<u32>,
     steal_cost: Cell<Ewma>,
     /// What reading the cycle counter takes.
     reading_cycles: u64,
@@ -108,6 +111,8 @@ impl Worker {
             worth: Worthiness::new(heuristics),
             fifo: shared.has_fifos(),
             victims,
+            steals_beside: heuristics.steal && heuristics.learn,
+            until_look_beside: Cell::new(0),
             steal_cost: Cell::new(Ewma::new()),
             reading_cycles: reading_cycles(&*shared.clock),
             next: Cell::new(None),
@@ -158,6 +163,9 @@ impl Worker {
         }
         if self.shared.idle.hint().any() {
             self.share_with_idle_cores();
+        }
+        if self.steals_beside && self.ready.len() + self.pinned.len() <= 1 {
+            self.steal_beside();
         }
         loop {
             if let Some(color) = self.next_color() {
