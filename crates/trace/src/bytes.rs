@@ -116,6 +116,9 @@ mod tests {
     fn texts_are_cut_between_characters() {
         let long = "é".repeat(crate::NAME_BYTES_MAX);
         assert_eq!(shortened(&long).len(), crate::NAME_BYTES_MAX);
-        assert_eq!(shortened(&format!("a{long}")).len(), crate::NAME_BYTES_MAX - 1);
+        assert_eq!(
+            shortened(&format!("a{long}")).len(),
+            crate::NAME_BYTES_MAX - 1
+        );
     }
 }

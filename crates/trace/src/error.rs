@@ -89,7 +89,10 @@ impl fmt::Display for Error {
                  records, is wrong"
             ),
             Error::Block { at, what } => {
-                write!(f, "the block at byte {at} of the trace makes no sense: {what}")
+                write!(
+                    f,
+                    "the block at byte {at} of the trace makes no sense: {what}"
+                )
             }
             Error::UnknownHandler { at, handler } => write!(
                 f,
@@ -97,7 +100,10 @@ impl fmt::Display for Error {
                  which it does not name"
             ),
             Error::TooMany { what, max } => {
-                write!(f, "the trace has too many {what}: {max} are read at the most")
+                write!(
+                    f,
+                    "the trace has too many {what}: {max} are read at the most"
+                )
             }
             Error::Io(source) => write!(f, "the trace cannot be read: {source}"),
         }

@@ -74,7 +74,7 @@ pub use graph::{Event, Graph, NO_CAUSE};
 pub use header::{Header, NOT_PINNED};
 pub use reader::{Handlers, Reader, Sourced};
 pub use record::{Origin, Record, Run};
-pub use writer::Writer;
+pub use writer::{END_BYTES, Writer};
 
 /// The version of the format that is written, and the only one that is read.
 pub const VERSION: u16 = 1;

@@ -4,8 +4,8 @@ use std::io::{ErrorKind, Read};
 
 use crate::block::HEAD_BYTES;
 use crate::header::FIXED_BYTES;
-pub use crate::parser::{Handlers, Sourced};
 use crate::parser::Parser;
+pub use crate::parser::{Handlers, Sourced};
 use crate::{Error, Header};
 
 /// Reads a trace record by record, in memory for one block at a time.

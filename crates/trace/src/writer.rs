@@ -6,6 +6,9 @@ use crate::Header;
 use crate::block::{Block, Head, Kind};
 use crate::bytes::{put_varint, shortened};
 
+/// The bytes that [`Writer::finish`] adds.
+pub const END_BYTES: u64 = 48;
+
 /// Writes a trace: the header at once, then blocks as they come, then the end.
 ///
 /// Each block goes out in two writes and nothing is kept back, so that a program that
@@ -74,7 +77,8 @@ impl<W: Write> Writer<W> {
         Ok(())
     }
 
-    /// Ends the trace so many cycles after its start: from now on it is complete.
+    /// Ends the trace so many cycles after its start: from now on it is complete. Gives
+    /// back what was written to.
     ///
     /// # Errors
     ///
@@ -82,6 +86,10 @@ impl<W: Write> Writer<W> {
     pub fn finish(mut self, cycles: u64) -> io::Result<W> {
         let totals = [cycles, self.records, self.lost].map(u64::to_le_bytes);
         self.own_block(Kind::End, 0, totals.as_flattened())?;
+        debug_assert_eq!(
+            END_BYTES,
+            (crate::block::HEAD_BYTES + totals.len() * 8) as u64
+        );
         self.out.flush()?;
         Ok(self.out)
     }

@@ -226,5 +226,8 @@ fn long_names_are_cut() {
     let mut reader = Reader::new(&bytes[..]).unwrap();
     assert_eq!(reader.next_record().unwrap(), None);
     assert_eq!(reader.handlers().iter().count(), 2000);
-    assert_eq!(reader.handlers().name(1999).map(str::len), Some(long.len() - 1));
+    assert_eq!(
+        reader.handlers().name(1999).map(str::len),
+        Some(long.len() - 1)
+    );
 }
