@@ -1,6 +1,5 @@
 //! What caused what: the events of a trace, each with the one that posted it.
 
-use std::collections::{HashMap, VecDeque};
 use std::io::Read;
 
 use crate::{Error, Origin, Reader, Record, Run, Sourced};
@@ -17,6 +16,8 @@ pub struct Event {
     pub color: u64,
     /// The worker that ran it.
     pub worker: u32,
+    /// The source that posted it: a worker, or the threads outside.
+    pub posted_by: u32,
     /// The event that posted it, as an index of [`Graph::events`]; [`NO_CAUSE`] if that
     /// is not known or none did.
     pub cause: u32,
@@ -31,9 +32,11 @@ pub struct Event {
     pub cost: u64,
 }
 
-/// A post that has not been paired with its run.
+/// A post, to be paired with the run of its event.
 #[derive(Clone, Copy, Debug)]
-struct Pending {
+struct Post {
+    source: u32,
+    color: u64,
     handler: u32,
     cause: u32,
     place: u32,
@@ -44,7 +47,8 @@ struct Pending {
 ///
 /// Runs are paired with posts by color, poster and order. Where records were lost,
 /// the events that they are of have no cause, and their time of posting is that of
-/// their run.
+/// their run; others of the same color, handler and poster may be given the cause of
+/// one that was lost.
 ///
 /// ```
 /// use mely_trace::{Block, Graph, Header, NO_CAUSE, Reader, Run, Writer};
@@ -75,19 +79,9 @@ pub struct Graph {
     pub lost: u64,
 }
 
-/// The runs that are not yet paired: their posts are in blocks to come.
-type Waiting = HashMap<(u32, u64), Queue>;
-
-/// The posts of a source to a color, and its runs, both oldest first. One of the two
-/// may be ahead, as blocks of different workers come in any order.
-#[derive(Debug, Default)]
-struct Queue {
-    posts: VecDeque<Pending>,
-    runs: VecDeque<u32>,
-}
-
 impl Graph {
-    /// The events that are kept at the most, of 56 bytes each: 4 GB of memory.
+    /// The events that are kept at the most, of 64 bytes each: 4 GB of memory, and
+    /// about as much for their posts while they are read.
     pub const EVENTS_MAX: u32 = 1 << 26;
 
     /// Reads all that is left of a trace.
@@ -101,7 +95,7 @@ impl Graph {
         let mut build = Build {
             graph: Graph::default(),
             by_event: vec![Vec::new(); sources],
-            waiting: Waiting::new(),
+            posts: Vec::new(),
         };
         while let Some(record) = reader.next_record()? {
             build.take(record)?;
@@ -114,37 +108,37 @@ struct Build {
     graph: Graph,
     /// For each source the posts of the event whose run is to come.
     by_event: Vec<Vec<(u64, u32)>>,
-    waiting: Waiting,
+    /// All posts, those of a source in its order.
+    posts: Vec<Post>,
 }
 
 impl Build {
     fn take(&mut self, Sourced { source, record }: Sourced) -> Result<(), Error> {
-        let posts = &mut self.by_event[source as usize];
+        let by_event = &mut self.by_event[source as usize];
         match record {
             Record::Post {
                 handler,
                 color,
                 origin: Origin::Event,
-            } => posts.push((color, handler)),
+            } => by_event.push((color, handler)),
             Record::Post {
                 handler,
                 color,
                 origin: Origin::Root(posted),
-            } => {
-                let post = Pending {
-                    handler,
-                    cause: NO_CAUSE,
-                    place: 0,
-                    posted,
-                };
-                self.post(source, color, post);
-            }
+            } => self.posts.push(Post {
+                source,
+                color,
+                handler,
+                cause: NO_CAUSE,
+                place: 0,
+                posted,
+            }),
             Record::Run(run) => self.run(source, &run)?,
             Record::Lost(lost) => {
                 self.graph.lost = self.graph.lost.saturating_add(lost);
-                // They may be of the event whose run is lost.
-                self.graph.without_run += posts.len() as u64;
-                posts.clear();
+                // They may be of an event whose run is lost.
+                self.graph.without_run += by_event.len() as u64;
+                by_event.clear();
             }
         }
         Ok(())
@@ -164,69 +158,81 @@ impl Build {
             handler: run.handler,
             color: run.color,
             worker: source,
+            posted_by: run.posted_by,
             cause: NO_CAUSE,
             place: 0,
             posted: run.start,
             start: run.start,
             cost: run.cost,
         });
-        let posts = std::mem::take(&mut self.by_event[source as usize]);
-        for (place, &(color, handler)) in (0..).zip(&posts) {
-            let post = Pending {
+        let posts = (0..).zip(self.by_event[source as usize].drain(..));
+        self.posts
+            .extend(posts.map(|(place, (color, handler))| Post {
+                source,
+                color,
                 handler,
                 cause: number,
                 place,
-                posted: 0,
-            };
-            self.post(source, color, post);
-        }
-        // Its memory is used again.
-        self.by_event[source as usize] = posts;
-        self.by_event[source as usize].clear();
-        let queue = self.waiting.entry((run.posted_by, run.color)).or_default();
-        queue.runs.push_back(number);
-        self.pair(run.posted_by, run.color);
+                posted: run.start,
+            }));
         Ok(())
     }
 
-    fn post(&mut self, source: u32, color: u64, post: Pending) {
-        let queue = self.waiting.entry((source, color)).or_default();
-        queue.posts.push_back(post);
-        self.pair(source, color);
-    }
-
-    /// Pairs the posts and runs of a source and a color that are both there.
-    fn pair(&mut self, source: u32, color: u64) {
-        let Some(queue) = self.waiting.get_mut(&(source, color)) else {
-            return;
-        };
-        while let (Some(&run), Some(_)) = (queue.runs.front(), queue.posts.front()) {
-            let event = &mut self.graph.events[run as usize];
-            // A post that was lost is noticed by the handler, where it differs; 0 is
-            // one that was not looked up.
-            let fits = |p: &Pending| p.handler == event.handler || p.handler == 0;
-            while let Some(post) = queue.posts.pop_front() {
-                if fits(&post) {
-                    (event.cause, event.place) = (post.cause, post.place);
-                    event.posted = post.posted;
-                    queue.runs.pop_front();
-                    break;
-                }
-                self.graph.without_run += 1;
-            }
-        }
-        if queue.runs.is_empty() && queue.posts.is_empty() {
-            self.waiting.remove(&(source, color));
-        }
-    }
-
+    /// Pairs posts and runs: those of the same poster and color, in their order. A color
+    /// moves between workers, and their blocks come in any order: its runs are in order
+    /// by their time, as one ends before the next begins.
     fn end(mut self) -> Graph {
-        for queue in self.waiting.values() {
-            self.graph.without_run += queue.posts.len() as u64;
-            self.graph.without_post += queue.runs.len() as u64;
-        }
         let left = self.by_event.iter().map(|posts| posts.len() as u64);
         self.graph.without_run += left.sum::<u64>();
+        self.posts.sort_by_key(|post| (post.source, post.color));
+        let events = &mut self.graph.events;
+        let mut runs: Vec<u32> = (0..events.len() as u32).collect();
+        runs.sort_by_key(|&run| {
+            let event = &events[run as usize];
+            (event.posted_by, event.color, event.start)
+        });
+        let mut posts = self.posts.iter().peekable();
+        for run in runs {
+            let event = &mut events[run as usize];
+            let key = (event.posted_by, event.color);
+            let post = loop {
+                let is_before = |post: &&Post| (post.source, post.color) <= key;
+                let Some(post) = posts.peek().copied().filter(is_before) else {
+                    break None;
+                };
+                if (post.source, post.color) == key
+                    && self.graph.lost > 0
+                    && post.posted > event.start
+                {
+                    // Its own post is lost.
+                    break None;
+                }
+                posts.next();
+                if (post.source, post.color) == key && post.is_of(event) {
+                    break Some(post);
+                }
+                self.graph.without_run += 1;
+            };
+            match post {
+                Some(post) => {
+                    (event.cause, event.place) = (post.cause, post.place);
+                    event.posted = if post.cause == NO_CAUSE {
+                        post.posted
+                    } else {
+                        0
+                    };
+                }
+                None => self.graph.without_post += 1,
+            }
+        }
+        self.graph.without_run += posts.count() as u64;
         self.graph
+    }
+}
+
+impl Post {
+    /// Whether it may be the post of an event: 0 is a handler that was not looked up.
+    fn is_of(&self, event: &Event) -> bool {
+        self.handler == event.handler || self.handler == 0
     }
 }

@@ -231,3 +231,57 @@ fn long_names_are_cut() {
         Some(long.len() - 1)
     );
 }
+
+#[test]
+fn a_color_that_moves_keeps_its_order_whatever_block_comes_first() {
+    let mut writer = Writer::new(Vec::new(), &Header::new(2, 1e9)).unwrap();
+    writer.handlers(&[(0, "(unresolved)"), (1, "A")]).unwrap();
+    let run = |start| Run {
+        handler: 1,
+        color: 9,
+        posted_by: 2,
+        start,
+        cost: 5,
+        panicked: false,
+    };
+    let (mut first, mut second, mut outside) = (Block::new(1), Block::new(0), Block::new(2));
+    first.run(run(50));
+    second.run(run(90));
+    outside.root(30, 0, 9);
+    outside.root(70, 0, 9);
+    for block in [second, outside, first] {
+        writer.block(&block).unwrap();
+    }
+    let bytes = writer.finish(100).unwrap();
+    let graph = Graph::read(&mut Reader::new(&bytes[..]).unwrap()).unwrap();
+    let times: Vec<_> = graph.events.iter().map(|e| (e.posted, e.start)).collect();
+    assert_eq!(times, [(70, 90), (30, 50)]);
+}
+
+#[test]
+fn a_run_whose_post_was_lost_takes_no_later_one() {
+    let mut writer = Writer::new(Vec::new(), &Header::new(1, 1e9)).unwrap();
+    writer.handlers(&[(0, "(unresolved)"), (1, "A")]).unwrap();
+    let mut block = Block::new(0);
+    block.reuse(1);
+    for start in [10, 30] {
+        let (handler, color, posted_by) = (1, 9, 0);
+        let (cost, panicked) = (5, false);
+        if start == 30 {
+            block.root(20, 1, 9);
+        }
+        block.run(Run {
+            handler,
+            color,
+            posted_by,
+            start,
+            cost,
+            panicked,
+        });
+    }
+    writer.block(&block).unwrap();
+    let bytes = writer.finish(100).unwrap();
+    let graph = Graph::read(&mut Reader::new(&bytes[..]).unwrap()).unwrap();
+    let posted: Vec<_> = graph.events.iter().map(|e| e.posted).collect();
+    assert_eq!((posted, graph.without_post), (vec![10, 20], 1));
+}
