@@ -184,7 +184,7 @@ impl Runtime {
         }
         let trace = shared.config.trace.recording();
         let report = ShutdownReport {
-            trace: trace.and_then(|trace| trace.end(shared.clock.cycles())),
+            trace: trace.and_then(|trace| trace.end(shared.clock.cycles()).map(Box::new)),
             events_run: self.handle.metrics().events.run,
             abandoned: shared.abandoned(),
             held,
@@ -312,7 +312,7 @@ pub struct ShutdownReport {
     pub held: Vec<(usize, &'static str)>,
     /// What was recorded, if the runtime was built with a
     /// [`trace`](Builder::trace).
-    pub trace: Option<TraceReport>,
+    pub trace: Option<Box<TraceReport>>,
 }
 
 /// A shutdown that could not run everything.

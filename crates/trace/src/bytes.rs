@@ -13,6 +13,48 @@ pub(crate) fn put_varint(out: &mut Vec<u8>, mut number: u64) {
     out.push(number as u8);
 }
 
+/// A record that is being put together, to be appended at once: a vector would look at
+/// its room for every byte.
+#[derive(Debug)]
+pub(crate) struct Packed {
+    bytes: [u8; Self::ROOM],
+    length: usize,
+}
+
+impl Packed {
+    /// More than a tag and five numbers take, and a power of two.
+    const ROOM: usize = 64;
+
+    #[inline]
+    pub(crate) fn new(tag: u8) -> Self {
+        let mut bytes = [0; Self::ROOM];
+        bytes[0] = tag;
+        Self { bytes, length: 1 }
+    }
+
+    /// Appends a number, as [`put_varint`] does; there are five at the most.
+    #[inline]
+    pub(crate) fn put(&mut self, mut number: u64) {
+        while number >= 0x80 {
+            self.push(number as u8 | 0x80);
+            number >>= 7;
+        }
+        self.push(number as u8);
+    }
+
+    #[inline]
+    fn push(&mut self, byte: u8) {
+        // The remainder costs nothing, and leaves no place for a panic.
+        self.bytes[self.length % Self::ROOM] = byte;
+        self.length += 1;
+    }
+
+    #[inline]
+    pub(crate) fn append_to(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.bytes[..self.length.min(Self::ROOM)]);
+    }
+}
+
 /// Appends a text of at most [`NAME_BYTES_MAX`](crate::NAME_BYTES_MAX) bytes after its length.
 pub(crate) fn put_text(out: &mut Vec<u8>, text: &str) {
     let text = shortened(text);

@@ -1,6 +1,6 @@
 //! Records: what happened, as bytes of a block.
 
-use crate::bytes::{Bytes, put_varint};
+use crate::bytes::{Bytes, Packed};
 
 const POST: u8 = 1;
 const ROOT: u8 = 2;
@@ -74,27 +74,30 @@ impl Times {
 
 #[inline]
 pub(crate) fn put_post(out: &mut Vec<u8>, handler: u32, color: u64) {
-    out.push(POST);
-    put_varint(out, u64::from(handler));
-    put_varint(out, color);
+    let mut packed = Packed::new(POST);
+    packed.put(u64::from(handler));
+    packed.put(color);
+    packed.append_to(out);
 }
 
 #[inline]
 pub(crate) fn put_root(out: &mut Vec<u8>, times: &mut Times, time: u64, handler: u32, color: u64) {
-    out.push(ROOT);
-    put_varint(out, times.passed(time));
-    put_varint(out, u64::from(handler));
-    put_varint(out, color);
+    let mut packed = Packed::new(ROOT);
+    packed.put(times.passed(time));
+    packed.put(u64::from(handler));
+    packed.put(color);
+    packed.append_to(out);
 }
 
 #[inline]
 pub(crate) fn put_run(out: &mut Vec<u8>, times: &mut Times, run: &Run) {
-    out.push(if run.panicked { RUN_PANICKED } else { RUN });
-    put_varint(out, u64::from(run.handler));
-    put_varint(out, run.color);
-    put_varint(out, u64::from(run.posted_by));
-    put_varint(out, times.passed(run.start));
-    put_varint(out, run.cost);
+    let mut packed = Packed::new(if run.panicked { RUN_PANICKED } else { RUN });
+    packed.put(u64::from(run.handler));
+    packed.put(run.color);
+    packed.put(u64::from(run.posted_by));
+    packed.put(times.passed(run.start));
+    packed.put(run.cost);
+    packed.append_to(out);
 }
 
 /// Takes a record; `None` if the bytes are none.

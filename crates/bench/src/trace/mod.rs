@@ -155,7 +155,7 @@ fn measure(case: Case, run: &Run, dir: &Path) -> Result<Figure, Failure> {
     let runtime = Mely(builder.build()?);
     let outcome = case.workload.run(&runtime, run)?;
     let report = runtime.0.shutdown(DEADLINE)?;
-    let written = report.trace.as_ref();
+    let written = report.trace.as_deref();
     if let Some(error) = written.and_then(|trace| trace.error.as_ref()) {
         return Err(format!("{}: {error}", file.path().display()).into());
     }

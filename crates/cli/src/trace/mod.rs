@@ -86,7 +86,7 @@ fn read(reader: &mut Reader<File>, path: &Path) -> (Summary, Result<(), mely_tra
             Ok(None) => break Ok(()),
             Err(error) => break Err(error),
         }
-        if reader.records() % RECORDS_BETWEEN_TICKS == 0 {
+        if reader.records().is_multiple_of(RECORDS_BETWEEN_TICKS) {
             bar.set_message(format!("{}: {} records", path.display(), reader.records()));
             bar.tick();
         }

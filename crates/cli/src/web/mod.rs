@@ -61,7 +61,7 @@ impl WebArgs {
             }
         };
         match report.trace {
-            Some(trace) => self.tell_of_trace(trace),
+            Some(trace) => self.tell_of_trace(&trace),
             None => Ok(()),
         }
     }
@@ -131,14 +131,14 @@ impl WebArgs {
         }
     }
 
-    fn tell_of_trace(&self, trace: TraceReport) -> Result<(), CliError> {
+    fn tell_of_trace(&self, trace: &TraceReport) -> Result<(), CliError> {
         let TraceReport { records, lost, .. } = trace;
         let path = trace.path.display();
         self.tell(&format!("traced {records} records to {path}, {lost} lost"));
-        match trace.error {
+        match &trace.error {
             Some(error) => Err(CliError::io(
                 format!("write the whole trace to {path}"),
-                io::Error::other(error),
+                io::Error::other(error.clone()),
             )),
             None => Ok(()),
         }

@@ -57,7 +57,7 @@ fn record(builder: Builder, program: impl FnOnce(&Runtime)) -> (Traced, TraceRep
     program(&rt);
     rt.settle();
     let report = rt.shutdown(DEADLINE).unwrap();
-    let written = report.trace.unwrap();
+    let written = *report.trace.unwrap();
     assert_eq!((&written.path, &written.error), (&path, &None));
     assert_eq!(written.bytes, std::fs::metadata(&path).unwrap().len());
     let traced = read(&path);
