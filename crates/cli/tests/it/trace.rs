@@ -46,7 +46,7 @@ fn a_server_records_what_the_command_sums_up() {
         (&true.into(), &"adaptive".into())
     );
     let number = |name: &str| json[name].as_u64().unwrap();
-    assert!(number("events") > 5 && number("colors") > 2, "{json}");
+    assert!(number("events") > 5 && number("colors") > 1, "{json}");
     assert_eq!(number("posts"), number("events"));
     assert!(json["seconds"].as_f64().unwrap() > 0.0);
     let handlers = json["handlers"].as_array().unwrap();
@@ -54,10 +54,9 @@ fn a_server_records_what_the_command_sums_up() {
     assert_eq!(events, number("events"));
     for handler in handlers {
         let cost = |name: &str| handler[name].as_f64().unwrap();
-        assert!(
-            cost("mean_cycles") > 0.0 && cost("p99_cycles") > 0.0,
-            "{handler}"
-        );
+        // Of so few events that is the most, but for what three digits leave out.
+        let least = 0.99 * cost("mean_cycles");
+        assert!(least > 0.0 && cost("p99_cycles") >= least, "{handler}");
     }
 
     let text = String::from_utf8(info(&file, &[]).stdout).unwrap();
