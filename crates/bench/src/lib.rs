@@ -19,6 +19,7 @@
 //! | `peers` | events per second beside the peers |
 //! | `latency/` | from post to run |
 //! | `steal` | what a steal costs |
+//! | `trace/` | what recording a trace costs |
 //! | `memory/` | what keys and pending events take |
 //! | `paper/` | the microbenchmarks of the papers, under every policy |
 //! | `plot/` | pictures of what was measured |
@@ -52,6 +53,7 @@ mod spin;
 mod steal;
 mod table;
 mod tally;
+mod trace;
 mod web;
 mod workloads;
 
@@ -72,6 +74,7 @@ pub use repetition::Repetition;
 pub use report::Row;
 pub use single::SingleOptions;
 pub use steal::StealOptions;
+pub use trace::{TraceOptions, Traced};
 pub use web::WebOptions;
 pub use workloads::{Failure, Run, Workload};
 
@@ -89,6 +92,8 @@ pub enum Bench {
     MemoryOnce(MemoryOnceOptions),
     /// What a steal costs and brings, and the share of locking, on workload U.
     Steal(StealOptions),
+    /// Events per second with and without a trace, and what of it is lost.
+    Trace(TraceOptions),
     /// One run of one workload in this process, for `peers` and for profilers.
     Single(SingleOptions),
     /// CPU time per request of the web server beside nginx's, on a file of 1 KB.
@@ -123,6 +128,7 @@ pub fn run(bench: &Bench) -> Result<(), Error> {
         Bench::Memory(options) => memory::run(options),
         Bench::MemoryOnce(options) => memory::run_once(options),
         Bench::Steal(options) => steal::run(options),
+        Bench::Trace(options) => trace::run(options),
         Bench::Single(options) => single::run(options),
         Bench::Web(options) => web::run(options),
         Bench::Paper(options) => paper::run(options),

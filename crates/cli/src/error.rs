@@ -4,6 +4,7 @@ use mely_http::SiteError;
 use mely_http::server::ServerError;
 use std::fmt;
 use std::io;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// Why a job failed. What clap refuses never gets here, and exits with 2 as well.
@@ -21,6 +22,11 @@ pub(crate) enum CliError {
     Server(ServerError),
     /// The runtime cannot be built.
     Runtime(mely::BuildError),
+    /// A trace cannot be read, or not to its end.
+    Trace {
+        path: PathBuf,
+        source: mely_trace::Error,
+    },
     /// A benchmark could not be run.
     Bench(mely_bench::Error),
     /// Something that a job needs from the system.
@@ -54,6 +60,7 @@ impl fmt::Display for CliError {
             }
             Self::Server(error) => write!(f, "{error}"),
             Self::Runtime(error) => write!(f, "{error}"),
+            Self::Trace { path, source } => write!(f, "{}: {source}", path.display()),
             Self::Bench(error) => write!(f, "{error}"),
             Self::Io { what, source } => write!(f, "cannot {what}: {source}"),
         }
@@ -82,7 +89,7 @@ impl From<ServerError> for CliError {
 impl From<mely::BuildError> for CliError {
     fn from(error: mely::BuildError) -> Self {
         match error {
-            mely::BuildError::Io { .. } => Self::Runtime(error),
+            mely::BuildError::Io { .. } | mely::BuildError::Trace { .. } => Self::Runtime(error),
             error => Self::Usage(error.to_string()),
         }
     }

@@ -4,6 +4,7 @@ mod completions;
 mod error;
 mod man;
 mod topology;
+mod trace;
 mod units;
 mod web;
 
@@ -23,6 +24,8 @@ struct Cli {
 enum Job {
     Web(Box<web::WebArgs>),
     Topology(topology::TopologyArgs),
+    #[command(subcommand)]
+    Trace(trace::TraceJob),
     /// Measure Mely beside its peers, in one interleaved run.
     #[command(subcommand)]
     Bench(mely_bench::Bench),
@@ -35,6 +38,7 @@ impl Job {
         match self {
             Job::Web(args) => args.run(),
             Job::Topology(args) => args.run(),
+            Job::Trace(job) => job.run(),
             Job::Bench(bench) => mely_bench::run(&bench).map_err(CliError::from),
             Job::Completions(args) => args.run(),
             Job::Man(args) => args.run(),

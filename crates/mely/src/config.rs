@@ -7,6 +7,7 @@ use mely_sched::{Batch, Heuristics, Policy};
 use crate::builder::{OnPanic, StallReport};
 use crate::cell::Capacity;
 use crate::reactor::ReactorKind;
+use crate::trace::TraceTo;
 
 /// The settings of a runtime, after the builder has checked them.
 #[derive(Clone)]
@@ -23,4 +24,5 @@ pub(crate) struct Config {
     pub(crate) on_stall: fn(&StallReport),
     pub(crate) worker_name: String,
     pub(crate) reactor: ReactorKind,
+    pub(crate) trace: TraceTo,
 }

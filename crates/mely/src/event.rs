@@ -193,6 +193,13 @@ impl Event {
         self.node().weight.set(weight);
     }
 
+    /// Notes which worker posted it, besides its handler: for traces.
+    pub(crate) fn note_poster(&self, source: u16) {
+        let weight = self.node().weight.get();
+        let id = weight.id.noting_poster(source);
+        self.weigh(Weight { id, ..weight });
+    }
+
     /// Asks for the cache line of the event before it is needed.
     #[inline]
     pub(crate) fn prefetch(&self) {

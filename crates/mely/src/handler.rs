@@ -66,6 +66,10 @@ impl Handler {
 /// those of the handler `(other)`. 1024 tables of 64 bytes are 64 KiB a worker.
 pub const HANDLERS_MAX: usize = if cfg!(loom) { 16 } else { 1024 };
 
+/// The bits of a handler's number that its place in tables does not need.
+const POSTER_SHIFT: u32 = HANDLERS_MAX.trailing_zeros();
+const _: () = assert!(HANDLERS_MAX.is_power_of_two());
+
 /// The number of a handler, the same in all runtimes of the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct HandlerId(u32);
@@ -79,6 +83,18 @@ impl HandlerId {
     #[inline]
     pub(crate) fn index(self) -> usize {
         self.0 as usize % HANDLERS_MAX
+    }
+
+    /// The same handler, for an event that this source has posted: an event is one
+    /// cache line, and has no other room for that.
+    pub(crate) fn noting_poster(self, source: u16) -> Self {
+        let poster = (u32::from(source) + 1) << POSTER_SHIFT;
+        Self(self.index() as u32 | poster)
+    }
+
+    /// The source that posted the event, where that was noted.
+    pub(crate) fn posted_by(self) -> Option<u16> {
+        u16::try_from((self.0 >> POSTER_SHIFT).checked_sub(1)?).ok()
     }
 }
 
@@ -205,6 +221,14 @@ pub(crate) fn infos() -> Vec<HandlerInfo> {
     with_registry(|registry| registry.infos.clone())
 }
 
+/// The names of those from a number on.
+pub(crate) fn names_from(first: usize) -> Vec<&'static str> {
+    with_registry(|registry| {
+        let new = registry.infos.iter().skip(first);
+        new.map(|info| info.name).collect()
+    })
+}
+
 /// Their names, by number.
 pub(crate) fn names() -> Vec<&'static str> {
     infos().into_iter().map(|info| info.name).collect()
@@ -222,5 +246,19 @@ mod tests {
         assert_eq!(resolve(key, (&A).into()).0, first);
         assert_eq!((info.name, info.penalty), ("tests::A", Some(7)));
         assert_eq!(names()[first.index()], "tests::A");
+        assert_eq!(names_from(first.index())[0], "tests::A");
+    }
+
+    #[test]
+    fn a_poster_does_not_change_the_handler() {
+        let id = HandlerId(HANDLERS_MAX as u32 - 1);
+        assert_eq!(id.posted_by(), None);
+        for source in [0, 1, 4096, u16::MAX] {
+            let noted = id.noting_poster(7).noting_poster(source);
+            assert_eq!(
+                (noted.index(), noted.posted_by()),
+                (id.index(), Some(source))
+            );
+        }
     }
 }

@@ -76,6 +76,7 @@ mod sync;
 mod task;
 mod timers;
 pub mod topology;
+mod trace;
 mod watchdog;
 mod worker;
 
@@ -91,6 +92,7 @@ pub use reactor::ReactorKind;
 pub use reply::Reply;
 pub use runtime::{Handle, Runtime, ShutdownError, ShutdownReport};
 pub use timers::Timer;
+pub use trace::TraceReport;
 
 /// The programs of the README compile and run.
 #[cfg(doctest)]

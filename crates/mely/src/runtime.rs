@@ -6,6 +6,8 @@ use std::io;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use mely_trace::{Header, NOT_PINNED};
+
 use crate::builder::{BuildError, Builder};
 use crate::cell::ColorRef;
 use crate::clock::SystemClock;
@@ -19,6 +21,7 @@ use crate::remote::Remote;
 use crate::shared::{Phase, Shared};
 use crate::sync::Arc;
 use crate::topology::{self, Topology};
+use crate::trace::TraceReport;
 use crate::watchdog::Watchdog;
 use crate::worker::{self, Driver, Worker};
 
@@ -64,10 +67,16 @@ impl Runtime {
         Builder::default()
     }
 
-    pub(crate) fn start(config: Config, cores: Vec<usize>, pin: bool) -> Result<Self, BuildError> {
+    pub(crate) fn start(
+        mut config: Config,
+        cores: Vec<usize>,
+        pin: bool,
+    ) -> Result<Self, BuildError> {
         crate::cycles::per_second();
         let topology = Topology::detect();
         let kind = config.reactor;
+        let traced = trace_header(&config, &topology, &cores, pin);
+        config.trace.start(&traced, crate::cycles::now())?;
         let remotes = cores
             .iter()
             .map(|&core| {
@@ -173,7 +182,9 @@ impl Runtime {
         if held.is_empty() {
             shared.end_watches();
         }
+        let trace = shared.config.trace.recording();
         let report = ShutdownReport {
+            trace: trace.and_then(|trace| trace.end(shared.clock.cycles()).map(Box::new)),
             events_run: self.handle.metrics().events.run,
             abandoned: shared.abandoned(),
             held,
@@ -299,6 +310,9 @@ pub struct ShutdownReport {
     pub abandoned: Vec<(&'static str, u64)>,
     /// Workers whose handler did not return, with the handler.
     pub held: Vec<(usize, &'static str)>,
+    /// What was recorded, if the runtime was built with a
+    /// [`trace`](Builder::trace).
+    pub trace: Option<Box<TraceReport>>,
 }
 
 /// A shutdown that could not run everything.
@@ -323,6 +337,20 @@ impl fmt::Display for ShutdownError {
 }
 
 impl std::error::Error for ShutdownError {}
+
+/// What a trace says of the runtime that it is of.
+fn trace_header(config: &Config, topology: &Topology, cores: &[usize], pin: bool) -> Header {
+    let core = |&core: &usize| u32::try_from(core).unwrap_or(NOT_PINNED);
+    let cores = cores
+        .iter()
+        .map(|at| if pin { core(at) } else { NOT_PINNED });
+    Header {
+        cycles_per_second: crate::cycles::per_second(),
+        policy: config.policy.to_string(),
+        topology: topology.tree().to_string(),
+        cores: cores.collect(),
+    }
+}
 
 /// Whether a reactor of a worker is reachable: all but loom models have one.
 pub(crate) fn reactor_of(shared: &Shared, worker: usize) -> Option<&Reactor> {

@@ -248,12 +248,20 @@ impl Shared {
     pub(crate) fn post(&self, color: &ColorRef, event: Event, worker: Option<&Worker>) {
         match worker {
             Some(worker) => worker.post(color, event),
-            None if self.has_fifos() => self.post_event(color.clone(), event),
-            None => {
-                if let Some(owned) = color.deliver_unweighed(event) {
-                    self.send(owned);
-                }
-            }
+            None => self.post_from_outside(color, event),
+        }
+    }
+
+    /// The same, from a thread that is no worker of the runtime.
+    fn post_from_outside(&self, color: &ColorRef, event: Event) {
+        if let Some(recording) = self.config.trace.recording() {
+            let now = self.clock.cycles();
+            recording.post_from_outside(now, event.handler_id(), color.id());
+        }
+        if self.has_fifos() {
+            self.post_event(color.clone(), event);
+        } else if let Some(owned) = color.deliver_unweighed(event) {
+            self.send(owned);
         }
     }
 

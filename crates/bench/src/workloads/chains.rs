@@ -76,7 +76,7 @@ impl<R: Keyed + 'static> Actor for Link<R> {
     }
 }
 
-pub(super) fn keyed<R: Keyed + 'static>(runtime: &R, run: &Run) -> Result<Outcome, Failure> {
+pub(crate) fn keyed<R: Keyed + 'static>(runtime: &R, run: &Run) -> Result<Outcome, Failure> {
     let (rounds, outcome) = Rounds::new(run.time);
     let chains = Arc::new(Chains {
         keys: OnceLock::new(),

@@ -1,6 +1,6 @@
 //! The workloads, each for all implementations.
 
-mod chains;
+pub(crate) mod chains;
 mod cross;
 mod keyed_rounds;
 mod unbalanced;

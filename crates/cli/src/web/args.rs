@@ -60,6 +60,10 @@ pub(super) struct RuntimeArgs {
     /// Events of a color that run in a row while others wait.
     #[arg(long, value_name = "EVENTS")]
     pub(super) batch_threshold: Option<u32>,
+    /// Record what runs to this file, for `mely trace info` and the simulator; short
+    /// events take longer meanwhile.
+    #[arg(long, value_name = "FILE")]
+    pub(super) trace: Option<PathBuf>,
 }
 
 #[derive(Clone, Copy, ValueEnum)]

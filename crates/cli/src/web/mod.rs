@@ -7,7 +7,7 @@ mod preload;
 pub(crate) use args::WebArgs;
 
 use crate::error::CliError;
-use mely::{Handle, Runtime};
+use mely::{Handle, Runtime, TraceReport};
 use mely_http::server::{Server, ServerOptions, TextServer};
 use mely_http::{Protocol, Site};
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -53,10 +53,17 @@ impl WebArgs {
         exit_on_next(signals)?;
         self.end(signal, server);
         drop(metrics);
-        if let Err(error) = runtime.shutdown(RUNTIME_GRACE) {
-            self.tell(&error.to_string());
+        let report = match runtime.shutdown(RUNTIME_GRACE) {
+            Ok(report) => report,
+            Err(error) => {
+                self.tell(&error.to_string());
+                error.report
+            }
+        };
+        match report.trace {
+            Some(trace) => self.tell_of_trace(&trace),
+            None => Ok(()),
         }
-        Ok(())
     }
 
     fn open(&self, protocol: &Protocol) -> Result<Arc<Site>, CliError> {
@@ -83,6 +90,9 @@ impl WebArgs {
         }
         if let Some(events) = given.batch_threshold {
             builder = builder.batch_threshold(events);
+        }
+        if let Some(path) = &given.trace {
+            builder = builder.trace(path);
         }
         Ok(builder.build()?)
     }
@@ -118,6 +128,19 @@ impl WebArgs {
         let report = server.shutdown(grace);
         if report.cut > 0 {
             eprintln!("mely: cut {} connections that did not finish", report.cut);
+        }
+    }
+
+    fn tell_of_trace(&self, trace: &TraceReport) -> Result<(), CliError> {
+        let TraceReport { records, lost, .. } = trace;
+        let path = trace.path.display();
+        self.tell(&format!("traced {records} records to {path}, {lost} lost"));
+        match &trace.error {
+            Some(error) => Err(CliError::io(
+                format!("write the whole trace to {path}"),
+                io::Error::other(error.clone()),
+            )),
+            None => Ok(()),
         }
     }
 

@@ -3,4 +3,5 @@
 mod command;
 mod docs_tree;
 mod process;
+mod trace;
 mod web;

@@ -234,6 +234,11 @@ impl OwnedColor {
         self.cell().id.set(id);
     }
 
+    /// Shows its first event, of those that are not in the inbox.
+    pub(crate) fn look_first(&self, look: impl FnOnce(&Event)) {
+        self.cell().queue.look_first(look);
+    }
+
     /// The handler of its first event, of those that are not in the inbox.
     pub(crate) fn first_handler(&self) -> Option<HandlerId> {
         let handler = Cell::new(None);

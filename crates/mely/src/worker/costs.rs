@@ -77,6 +77,8 @@ struct Known {
 /// Costs by handler number, learned by the worker from what it runs itself.
 pub(crate) struct Costs {
     heuristics: Heuristics,
+    /// Every event is recorded, so none may be run without care.
+    traced: bool,
     penalties: Arc<Penalties>,
     recent: [Cell<(HandlerKey, Weight)>; RECENT],
     ids: RefCell<HashMap<HandlerKey, HandlerId>>,
@@ -93,11 +95,17 @@ impl Costs {
         };
         Self {
             heuristics,
+            traced: false,
             penalties,
             recent: [const { Cell::new((HandlerKey(0), Weight::UNKNOWN)) }; RECENT],
             ids: RefCell::new(HashMap::new()),
             known: Box::new(core::array::from_fn(unknown)),
         }
+    }
+
+    /// The same, of a worker whose events are recorded or not.
+    pub(super) fn of_traced(self, traced: bool) -> Self {
+        Self { traced, ..self }
     }
 
     /// Which handler the events of a kind are of and what they weigh.
@@ -248,7 +256,7 @@ impl Costs {
         let worst = cost.map(|mean| mean.max(learned.recent_max()));
         let long = worst.is_none_or(|cycles| cycles >= LONG_EVENT_CYCLES);
         known.manner.set(match cost {
-            _ if long || learned.samples() < SAMPLES_FIRST => Manner::WithCare,
+            _ if self.traced || long || learned.samples() < SAMPLES_FIRST => Manner::WithCare,
             Some(..=SHORT_EVENT_CYCLES) => Manner::Short,
             Some(..=BRIEF_EVENT_CYCLES) => Manner::Brief,
             _ => Manner::Plain,

@@ -10,6 +10,7 @@ mod outside;
 mod run;
 mod steal;
 mod thread;
+mod traced;
 
 use core::cell::{Cell, RefCell};
 use core::ptr::NonNull;
@@ -21,6 +22,7 @@ pub(crate) use self::costs::{HandlerCounts, HandlerTable, new_table};
 use self::outbox::Outbox;
 pub(crate) use self::outside::Driver;
 pub(crate) use self::thread::{run_worker, with_any_current, with_current};
+use self::traced::WorkerTracer;
 use crate::cell::{CellPool, ColorRef, OwnedColor};
 use crate::clock::reading_cycles;
 use crate::context::Context;
@@ -71,6 +73,9 @@ pub(crate) struct Worker {
     worth: Worthiness,
     /// The events of a core wait in one queue, not in queues of their colors.
     fifo: bool,
+    tracer: WorkerTracer,
+    /// Posts go another way than usual: one of the two above.
+    detour: bool,
     victims: Box<[usize]>,
     /// It steals while one color is left.
     steals_beside: bool,
@@ -98,18 +103,22 @@ pub(crate) struct Worker {
 impl Worker {
     pub(crate) fn new(shared: Arc<Shared>, index: usize, victims: Box<[usize]>) -> Self {
         let heuristics = shared.config.heuristics;
+        let tracer = shared.config.trace.take_tracer(index);
         Self {
             index,
             remote: Arc::clone(&shared.remotes[index]),
             ready: CoreQueue::new(),
             pinned: CoreQueue::new(),
             held: shared.remotes[index].take_giver(),
-            costs: Costs::new(heuristics, Arc::clone(&shared.penalties)),
+            costs: Costs::new(heuristics, Arc::clone(&shared.penalties))
+                .of_traced(tracer.is_some()),
             nodes: NodePool::new(&shared.free_nodes),
             cells: CellPool::new(&shared.free_cells),
             timers: RefCell::new(Timers::new(shared.config.timers_max)),
             worth: Worthiness::new(heuristics),
             fifo: shared.has_fifos(),
+            detour: shared.has_fifos() || tracer.is_some(),
+            tracer: tracer.map(|tracer| Box::new(RefCell::new(tracer))),
             victims,
             steals_beside: heuristics.steal && heuristics.learn,
             until_look_beside: Cell::new(0),
@@ -184,8 +193,8 @@ impl Worker {
     /// Posts from the thread of this worker.
     #[inline]
     pub(crate) fn post(&self, color: &ColorRef, event: Event) {
-        if self.fifo {
-            return self.post_event(color.clone(), event);
+        if self.detour {
+            return self.post_by_detour(color, event);
         }
         if let Some(running) = self.running_color()
             && running.is_of(color)
@@ -200,8 +209,8 @@ impl Worker {
     /// waits in `next`, out of the queues.
     #[inline]
     pub(crate) fn post_to_running(&self, running: &OwnedColor, event: Event) {
-        if self.fifo {
-            return self.post_event(running.to_ref(), event);
+        if self.detour {
+            return self.post_to_running_by_detour(running, event);
         }
         match self.next.take() {
             None if running.has_none_pending() => self.next.set(Some(event)),
@@ -279,9 +288,14 @@ impl Worker {
     /// steal.
     #[inline]
     fn make_ready(&self, color: Ready) {
-        if self.fifo {
-            return self.scatter(color);
+        if self.detour {
+            return self.make_ready_by_detour(color);
         }
+        self.queue_ready(color);
+    }
+
+    #[inline]
+    fn queue_ready(&self, color: Ready) {
         let steal_cost = self.shared.steal_cost_cycles();
         match self.worth.interval(color.time_left_cycles(), steal_cost) {
             Some(interval) if !color.is_pinned() => self.offer(color, interval),
@@ -359,21 +373,6 @@ impl Worker {
             }
         }
         self.ready.pop()
-    }
-
-    /// Takes back the oldest bundle of short colors before the last ones here are run,
-    /// so that there is always something to fetch into the cache ahead.
-    fn take_back_a_bundle(&self) {
-        let taken = self.with_offers(self.remote(), |offers| offers.queue.take_oldest_bundle());
-        match taken {
-            Some(bundle) if bundle.oldest_ticket() > self.ready.newest_ticket() => {
-                self.ready.push_bundle_back(bundle);
-            }
-            Some(bundle) => {
-                self.with_offers(self.remote(), |offers| offers.queue.push_bundle(bundle));
-            }
-            None => {}
-        }
     }
 
     /// Queues what others sent.

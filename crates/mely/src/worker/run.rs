@@ -318,13 +318,19 @@ impl Worker {
         if publish {
             self.publish_all();
         }
-        let timed = turn.is_timed() || publish || self.costs.is_new(id);
+        let sampled = turn.is_timed() || publish || self.costs.is_new(id);
+        let timed = sampled || self.is_traced();
         let start = if timed { self.shared.clock.cycles() } else { 0 };
+        self.begin_trace(id, start);
         // SAFETY: as in `run_batch`.
         unsafe { event.run(context) };
         if timed {
-            let cycles = self.shared.clock.cycles().saturating_sub(start);
-            self.learn_cost(id, cycles, turn);
+            let end = self.shared.clock.cycles();
+            self.end_trace(end);
+            let cycles = end.saturating_sub(start);
+            if sampled {
+                self.learn_cost(id, cycles, turn);
+            }
             if publish {
                 self.end_long_event();
                 // With a penalty it looked shorter when the turn began.
@@ -346,6 +352,7 @@ impl Worker {
 
     /// Counts a panic, and does what the runtime was told to do after one.
     fn after_panic(&self, color: &OwnedColor, panic: Box<dyn std::any::Any + Send>) {
+        self.end_trace_by_panic();
         self.end_long_event();
         let remote = self.remote();
         remote.counts.panics.add(1);

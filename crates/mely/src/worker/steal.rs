@@ -180,6 +180,21 @@ impl Worker {
         self.shared.wake_a_thief();
     }
 
+    /// Takes back the oldest bundle of short colors before the last ones here are run,
+    /// so that there is always something to fetch into the cache ahead.
+    pub(super) fn take_back_a_bundle(&self) {
+        let taken = self.with_offers(self.remote(), |offers| offers.queue.take_oldest_bundle());
+        match taken {
+            Some(bundle) if bundle.oldest_ticket() > self.ready.newest_ticket() => {
+                self.ready.push_bundle_back(bundle);
+            }
+            Some(bundle) => {
+                self.with_offers(self.remote(), |offers| offers.queue.push_bundle(bundle));
+            }
+            None => {}
+        }
+    }
+
     /// Offers everything before an event that may keep this core for long: the
     /// short colors, and what others send meanwhile.
     pub(super) fn publish_all(&self) {

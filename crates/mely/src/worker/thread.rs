@@ -118,6 +118,7 @@ impl Worker {
         }
         let timers = self.timers.borrow_mut().take_all();
         drop(timers);
+        self.finish_trace();
     }
 
     /// Drops colors, and counts their events.

@@ -23,3 +23,4 @@ mod signals;
 mod support;
 mod tasks;
 mod timers;
+mod trace;
