@@ -4,7 +4,6 @@ use mely_sched::{Event as _, ReadyColor};
 
 use crate::cell::OwnedColor;
 use crate::event::Event;
-use crate::handler::HandlerId;
 
 /// A color that is ready, or an event that is all there is of a fresh color.
 ///
@@ -23,14 +22,6 @@ impl Ready {
         match self {
             Ready::Color(color) => color.is_pinned(),
             Ready::Fresh(_) => false,
-        }
-    }
-
-    /// The handler of its first event; touches that.
-    pub(crate) fn first_handler(&self) -> Option<HandlerId> {
-        match self {
-            Ready::Color(color) => color.first_handler(),
-            Ready::Fresh(event) => Some(event.handler_id()),
         }
     }
 

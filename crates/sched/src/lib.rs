@@ -19,6 +19,7 @@
 //! | [`Penalty`] | what a color loses by moving, annotated or learned |
 
 mod batch;
+mod bundle;
 mod color_queue;
 mod core_queue;
 mod cost;
@@ -31,8 +32,9 @@ mod victims;
 mod worth;
 
 pub use batch::{BATCH_THRESHOLD, Batch, SHORT_EVENT_CYCLES};
+pub use bundle::{BUNDLE_COLORS, Bundle, ReadyColor, Ticketed};
 pub use color_queue::{ColorQueue, Event};
-pub use core_queue::{BUNDLE_COLORS, Bundle, CoreQueue, ReadyColor, Ticketed};
+pub use core_queue::CoreQueue;
 pub use cost::{COST_UNKNOWN_CYCLES, Ewma, time_left_cycles};
 pub use event_queue::{EventFifo, FifoEvent, Stolen};
 pub use list::{Link, Linked, List};

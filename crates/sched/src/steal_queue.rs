@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::core_queue::{BUNDLE_COLORS, Bundle, ReadyColor, Ticketed, oldest};
+use crate::bundle::{BUNDLE_COLORS, Bundle, ReadyColor, Ticketed, oldest};
 use crate::worth::INTERVALS;
 
 /// How much of what a victim offers a thief takes at the most, as 1/N of its time
@@ -50,7 +50,9 @@ impl<C: ReadyColor> StealQueue<C> {
     ///
     /// If there is no such interval.
     pub fn push(&mut self, color: Ticketed<C>, interval: usize) {
-        self.count_in(&color.color);
+        self.colors += 1;
+        self.events += events_of(&color);
+        self.time_left_cycles += color.time_left_cycles();
         self.intervals[interval].push_back(color);
     }
 
@@ -59,7 +61,7 @@ impl<C: ReadyColor> StealQueue<C> {
     pub fn push_short(&mut self, color: Ticketed<C>) {
         self.colors += 1;
         self.events += 1;
-        self.time_left_cycles += color.color.time_left_cycles();
+        self.time_left_cycles += color.time_left_cycles();
         match self.bundles.back_mut() {
             Some(last) if last.len() < BUNDLE_COLORS => last.push(color),
             _ => self.bundles.push_back(Bundle::begin(color)),
@@ -104,7 +106,7 @@ impl<C: ReadyColor> StealQueue<C> {
             return self.pop_bundle();
         }
         let has_it = |colors: &VecDeque<Ticketed<C>>| {
-            colors.front().is_some_and(|first| first.ticket == oldest)
+            colors.front().is_some_and(|first| first.ticket() == oldest)
         };
         let interval = self.intervals.iter().position(has_it)?;
         let mut taken = Bundle::new();
@@ -158,12 +160,12 @@ impl<C: ReadyColor> StealQueue<C> {
         let half = self.events.div_ceil(2);
         for interval in &mut self.intervals {
             let below_half = |color: &Ticketed<C>| {
-                let events = events_of(&color.color);
+                let events = events_of(color);
                 events < half || events == 1
             };
             let found = interval.iter().position(below_half);
             if let Some(color) = found.and_then(|at| interval.remove(at)) {
-                self.count_out(&color.color);
+                self.count_out(&color);
                 let mut colors = Bundle::new();
                 colors.push(color);
                 return Some(colors);
@@ -197,17 +199,11 @@ impl<C: ReadyColor> StealQueue<C> {
 
     fn pop_interval(&mut self, interval: usize) -> Option<Ticketed<C>> {
         let color = self.intervals[interval].pop_front()?;
-        self.count_out(&color.color);
+        self.count_out(&color);
         Some(color)
     }
 
-    fn count_in(&mut self, color: &C) {
-        self.colors += 1;
-        self.events += events_of(color);
-        self.time_left_cycles += color.time_left_cycles();
-    }
-
-    fn count_out(&mut self, color: &C) {
+    fn count_out(&mut self, color: &Ticketed<C>) {
         self.colors -= 1;
         self.events -= events_of(color);
         self.time_left_cycles -= color.time_left_cycles();
@@ -221,8 +217,8 @@ impl<C: ReadyColor> Default for StealQueue<C> {
 }
 
 /// A color whose events all wait in its inbox has at least one.
-fn events_of<C: ReadyColor>(color: &C) -> usize {
-    usize::try_from(color.len()).map_or(usize::MAX, |len| len.max(1))
+fn events_of<C>(color: &Ticketed<C>) -> usize {
+    usize::try_from(color.events()).map_or(usize::MAX, |events| events.max(1))
 }
 
 #[cfg(test)]
@@ -235,7 +231,7 @@ mod tests {
         let mut tickets = Vec::new();
         if let Some(mut stolen) = stolen {
             while let Some(color) = stolen.pop() {
-                tickets.push(color.name);
+                tickets.push(color.ticket());
             }
         }
         tickets
@@ -346,7 +342,7 @@ mod tests {
                     Op::StealBase(running) => queue.steal_first_below_half(running),
                 };
                 while let Some(color) = taken.as_mut().and_then(Bundle::pop) {
-                    prop_assert_eq!(inside.remove(&color.name), Some(color.time_left_cycles));
+                    prop_assert_eq!(inside.remove(&color.ticket()), Some(color.time_left_cycles()));
                 }
                 prop_assert_eq!(queue.len(), inside.len());
                 prop_assert_eq!(queue.time_left_cycles(), inside.values().sum::<u64>());

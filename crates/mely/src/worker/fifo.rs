@@ -2,7 +2,7 @@
 //! the same turns, but an event is taken from the queue under its lock, and its
 //! color owned, for that one event.
 
-use mely_sched::{Event as _, List};
+use mely_sched::{Event as _, List, Ticketed};
 
 use super::Worker;
 use crate::cell::{ColorRef, Posted};
@@ -41,7 +41,7 @@ impl Worker {
 
     /// Takes the oldest event, as the owner of its color for this event.
     #[cold]
-    pub(super) fn next_event(&self) -> Option<Ready> {
+    pub(super) fn next_event(&self) -> Option<Ticketed<Ready>> {
         let own = &self.remote().fifo;
         let (posted, exposed) = self.lock_timed(1, |timer| {
             own.with(timer, |events| (events.pop(), events.exposed()))
@@ -51,7 +51,8 @@ impl Worker {
             self.shared.wake_for_events();
         }
         self.costs.weigh_new(posted.event());
-        Some(Ready::Color(posted.claim()))
+        // The queue itself has the order.
+        Some(Ticketed::new(0, Ready::Color(posted.claim())))
     }
 
     /// Whether an event waits on this core. Takes the lock: who finds nothing after

@@ -15,7 +15,7 @@ mod traced;
 use core::cell::{Cell, RefCell};
 use core::ptr::NonNull;
 
-use mely_sched::{CoreQueue, Ewma, ReadyColor, Ticketed, Worthiness};
+use mely_sched::{CoreQueue, Ewma, Ticketed, Worthiness};
 
 use self::costs::Costs;
 pub(crate) use self::costs::{HandlerCounts, HandlerTable, new_table};
@@ -296,16 +296,22 @@ impl Worker {
 
     #[inline]
     fn queue_ready(&self, color: Ready) {
-        let steal_cost = self.shared.steal_cost_cycles();
-        match self.worth.interval(color.time_left_cycles(), steal_cost) {
-            Some(interval) if !color.is_pinned() => self.offer(color, interval),
+        let color = self.ticketed(color);
+        match self.worthy_interval(color.time_left_cycles()) {
+            Some(interval) if !color.color().is_pinned() => self.offer(color, interval),
             _ => self.keep(color),
         }
     }
 
+    /// In which interval a color is offered to thieves, if it is worth it.
+    #[inline]
+    fn worthy_interval(&self, time_left_cycles: u64) -> Option<usize> {
+        let steal_cost = self.shared.steal_cost_cycles();
+        self.worth.interval(time_left_cycles, steal_cost)
+    }
+
     /// Queues a color on this core, open to thieves.
-    fn offer(&self, color: Ready, interval: usize) {
-        let color = self.ticketed(color);
+    fn offer(&self, color: Ticketed<Ready>, interval: usize) {
         let remote = self.remote();
         self.with_offers(remote, |offers| offers.queue.push(color, interval));
         if remote.is_worth_a_wake(&self.worth) {
@@ -315,10 +321,8 @@ impl Worker {
 
     /// Queues a color on this core, out of the reach of thieves.
     #[inline]
-    fn keep(&self, color: Ready) {
-        let pinned = color.is_pinned();
-        let color = self.ticketed(color);
-        match pinned {
+    fn keep(&self, color: Ticketed<Ready>) {
+        match color.color().is_pinned() {
             true => self.pinned.push(color),
             false if self.holding.get() => self.keep_while_holding(color),
             false => self.ready.push(color),
@@ -328,14 +332,20 @@ impl Worker {
     /// Gives a color its place among all that are ready on this core.
     #[inline]
     fn ticketed(&self, color: Ready) -> Ticketed<Ready> {
+        Ticketed::new(self.next_ticket(), color)
+    }
+
+    /// A place behind all that are ready on this core.
+    #[inline]
+    fn next_ticket(&self) -> u64 {
         let ticket = self.next_ticket.get();
         self.next_ticket.set(ticket + 1);
-        Ticketed { ticket, color }
+        ticket
     }
 
     /// Takes the color that is ready longest.
     #[inline]
-    fn next_color(&self) -> Option<Ready> {
+    fn next_color(&self) -> Option<Ticketed<Ready>> {
         if self.fifo {
             return self.next_event();
         }
@@ -357,7 +367,7 @@ impl Worker {
     }
 
     /// The same, while there are also pinned or offered colors.
-    fn next_color_of_three(&self) -> Option<Ready> {
+    fn next_color_of_three(&self) -> Option<Ticketed<Ready>> {
         let remote = self.remote();
         if self.ready.len() < LOW_COLORS && self.ready.newest_ticket() < remote.oldest_bundle() {
             self.take_back_a_bundle();
@@ -373,20 +383,6 @@ impl Worker {
             }
         }
         self.ready.pop()
-    }
-
-    /// Queues what others sent.
-    fn take_mailbox(&self) {
-        let colors = self.remote().mailbox.take();
-        while let Some(color) = colors.pop_front() {
-            self.settle_in(color);
-        }
-    }
-
-    /// Queues a color that comes from elsewhere.
-    fn settle_in(&self, color: OwnedColor) {
-        color.take_inbox(|e| self.costs.weigh_new(e));
-        self.make_ready(Ready::Color(color));
     }
 
     /// Whether the event that is being run is of this color.

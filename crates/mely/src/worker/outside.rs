@@ -3,7 +3,9 @@
 use std::time::{Duration, Instant};
 
 use super::{POLL_INTERVAL_CYCLES, Worker};
+use crate::cell::OwnedColor;
 use crate::reactor::Reactor;
+use crate::ready::Ready;
 use crate::shared::Phase;
 use crate::timers::Delayed;
 
@@ -26,6 +28,20 @@ pub(crate) trait Driver: Send + Sync {
 }
 
 impl Worker {
+    /// Queues what others sent.
+    pub(super) fn take_mailbox(&self) {
+        let colors = self.remote().mailbox.take();
+        while let Some(color) = colors.pop_front() {
+            self.settle_in(color);
+        }
+    }
+
+    /// Queues a color that comes from elsewhere.
+    fn settle_in(&self, color: OwnedColor) {
+        color.take_inbox(|e| self.costs.weigh_new(e));
+        self.make_ready(Ready::Color(color));
+    }
+
     /// Looks at timers and descriptors without waiting.
     pub(super) fn poll(&self) {
         self.until_poll_cycles.set(POLL_INTERVAL_CYCLES);

@@ -5,7 +5,7 @@ use core::cell::Cell;
 use core::ptr::NonNull;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use mely_sched::{Batch, ReadyColor};
+use mely_sched::{Batch, ReadyColor, Ticketed};
 
 use super::costs::{Costs, Manner};
 use super::{POLL_INTERVAL_CYCLES, TURN_CYCLES, Worker};
@@ -160,9 +160,9 @@ impl Drop for InARow<'_> {
 impl Worker {
     /// Runs a turn of what is ready.
     #[inline]
-    pub(super) fn run(&self, ready: Ready) {
+    pub(super) fn run(&self, ready: Ticketed<Ready>) {
         self.begin_turn(ready.time_left_cycles());
-        match ready {
+        match ready.into_color() {
             Ready::Color(color) => self.run_turn(color, false),
             Ready::Fresh(event) => self.run_turn(self.make_fresh(event), true),
         }
@@ -203,6 +203,9 @@ impl Worker {
         }
         let batch = self.shared.config.batch;
         let moved = color.arrive(self.shared.narrow(self.index));
+        if color.home() != self.index {
+            self.settle_stolen(&color);
+        }
         let turn = Turn::new(batch, color.len(), self.next_sample(), fresh, moved);
         if color.is_poisoned() {
             color.discard(|_| remote.counts.events.shed.add(1));
@@ -294,10 +297,10 @@ impl Worker {
             return None;
         }
         let next = self.ready.pop_if(|colors, first| {
-            matches!(first.color, Ready::Fresh(_)) && self.is_next(colors, first.ticket)
+            matches!(first.color(), Ready::Fresh(_)) && self.is_next(colors, first.ticket())
         })?;
         self.begin_turn(next.time_left_cycles());
-        let Ready::Fresh(event) = next else {
+        let Ready::Fresh(event) = next.into_color() else {
             unreachable!("only a fresh one was wanted");
         };
         color.renew(self.fresh_id());

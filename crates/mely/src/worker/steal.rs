@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering::Release;
 use mely_sched::{Bundle, ReadyColor, Ticketed, victims_busiest_first};
 
 use super::Worker;
+use crate::cell::OwnedColor;
 use crate::lock_time::LockTimer;
 use crate::ready::Ready;
 use crate::remote::{Offers, Remote};
@@ -95,36 +96,67 @@ impl Worker {
         self.learn_steal_cost(cycles);
     }
 
-    /// Makes stolen colors this core's own. The first is run next, so it is not
-    /// offered again.
+    /// Queues stolen colors here. The first is run next; of the others those that are
+    /// worth a steal are offered to the next thief.
+    ///
+    /// No color is touched: its cache line is still on the victim's core, and comes
+    /// when it is fetched ahead. What is to be done to it is done when it runs, by
+    /// [`settle_stolen`](Self::settle_stolen).
     fn take_over(&self, mut stolen: Bundle<Ready>) {
         let counts = &self.remote().counts;
-        let mut first = true;
+        // A color whose events all wait in its inbox has at least one.
+        let events = |color: &Ticketed<Ready>| u64::from(color.events().max(1));
+        counts.stolen_events.add(stolen.iter().map(events).sum());
+        counts.stolen_cost_cycles.add(stolen.time_left_cycles());
+        if let Some(first) = stolen.pop() {
+            self.ready.push(first.at(self.next_ticket()));
+        }
+        if stolen.is_empty() {
+            return;
+        }
+        let mut worthy = Vec::new();
         while let Some(color) = stolen.pop() {
-            if let Ready::Color(color) = &color {
-                color.set_home(self.shared.narrow(self.index));
-                color.take_inbox(|e| self.costs.weigh_new(e));
+            let color = color.at(self.next_ticket());
+            match self.worthy_interval(color.time_left_cycles()) {
+                Some(interval) => worthy.push((color, interval)),
+                None => self.ready.push(color),
             }
-            counts.stolen_events.add(u64::from(color.len()));
-            counts.stolen_cost_cycles.add(self.undivided_cycles(&color));
-            if first {
-                self.keep(color);
-            } else {
-                self.make_ready(color);
+        }
+        self.offer_all(worthy);
+    }
+
+    /// Offers colors to thieves, under one lock.
+    fn offer_all(&self, worthy: Vec<(Ticketed<Ready>, usize)>) {
+        if worthy.is_empty() {
+            return;
+        }
+        let remote = self.remote();
+        self.with_offers(remote, |offers| {
+            for (color, interval) in worthy {
+                offers.queue.push(color, interval);
             }
-            first = false;
+        });
+        if remote.is_worth_a_wake(&self.worth) {
+            self.shared.wake_a_thief();
         }
     }
 
-    /// What running a stolen color takes, by the handler of its first event and by what
-    /// this worker knows of that.
-    fn undivided_cycles(&self, color: &Ready) -> u64 {
-        let time_left = color.time_left_cycles();
-        match color.first_handler() {
-            Some(id) if self.shared.config.heuristics.penalty => {
+    /// Makes a color that was stolen, and now runs for the first time since, this
+    /// core's own.
+    #[cold]
+    pub(super) fn settle_stolen(&self, color: &OwnedColor) {
+        color.set_home(self.shared.narrow(self.index));
+        color.take_inbox(|e| self.costs.weigh_new(e));
+        if self.shared.config.heuristics.penalty {
+            // It was counted with what the penalty has left of it.
+            let time_left = color.time_left_cycles();
+            let undivided = color.first_handler().map_or(time_left, |id| {
                 self.costs.undivided_cycles(id, color.len(), time_left)
-            }
-            _ => time_left,
+            });
+            let counts = &self.remote().counts;
+            counts
+                .stolen_cost_cycles
+                .add(undivided.saturating_sub(time_left));
         }
     }
 
@@ -137,8 +169,7 @@ impl Worker {
                 self.shared.send_back(color);
             } else {
                 // They get their places when they are taken over.
-                let color = Ready::Color(color);
-                stolen.push(Ticketed { ticket: 0, color });
+                stolen.push(Ticketed::new(0, Ready::Color(color)));
             }
         }
         (!stolen.is_empty()).then_some(stolen)

@@ -124,7 +124,7 @@ impl Worker {
     /// Drops colors, and counts their events.
     fn abandon(&self, mut colors: Bundle<Ready>) {
         while let Some(color) = colors.pop() {
-            if let Ready::Fresh(event) = color {
+            if let Ready::Fresh(event) = color.into_color() {
                 drop(self.make_fresh(event));
             }
         }
