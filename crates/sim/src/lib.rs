@@ -6,9 +6,10 @@
 //! | `calibrate` | measures this machine and writes its file |
 //! | `commands` | `mely sim`: a file for each subcommand |
 
+mod calibrate;
 mod commands;
 mod error;
 pub mod machine;
 
-pub use commands::{MachinesOptions, Sim, run};
+pub use commands::{CalibrateOptions, MachinesOptions, Sim, run};
 pub use error::Error;

@@ -1,8 +1,9 @@
 //! `mely sim`: a file for each subcommand.
 
-
+mod calibrate;
 mod machines;
 
+pub use calibrate::CalibrateOptions;
 pub use machines::MachinesOptions;
 
 use clap::Subcommand;
@@ -12,6 +13,8 @@ use crate::Error;
 /// The simulator: a subcommand for each of its jobs.
 #[derive(Clone, Debug, Subcommand)]
 pub enum Sim {
+    /// Measure this machine, and write the file that simulations of it take.
+    Calibrate(CalibrateOptions),
     /// List the machines that come with Mely, or show the file of one.
     Machines(MachinesOptions),
 }
@@ -33,6 +36,7 @@ pub enum Sim {
 /// An [`Error`] that names what could not be read, measured or written.
 pub fn run(sim: &Sim) -> Result<(), Error> {
     match sim {
+        Sim::Calibrate(options) => calibrate::run(options),
         Sim::Machines(options) => machines::run(options),
     }
 }

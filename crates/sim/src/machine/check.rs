@@ -40,15 +40,12 @@ impl Machine {
     }
 
     fn check_name(&self) -> Result<(), Wrong> {
-        let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-.".contains(c);
-        match !self.name.is_empty() && self.name.chars().all(plain) {
+        let name = self.name.escape_debug();
+        match is_name(&self.name) {
             true => Ok(()),
             false => wrong(
                 "name",
-                format!(
-                    "`{}`: take lower-case letters, digits, dots and dashes",
-                    self.name.escape_debug()
-                ),
+                format!("`{name}`: take lower-case letters, digits, dots and dashes"),
             ),
         }
     }
@@ -242,6 +239,12 @@ impl Machine {
         }
         Ok(())
     }
+}
+
+/// Whether a machine may be called so: names become names of files.
+pub(crate) fn is_name(name: &str) -> bool {
+    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-.".contains(c);
+    name.starts_with(|c: char| c.is_ascii_alphanumeric()) && name.chars().all(plain)
 }
 
 fn wrong(key: &str, what: String) -> Result<(), Wrong> {

@@ -23,6 +23,7 @@ pub mod shipped;
 mod write;
 
 pub use caches::{Caches, Counts, Distance};
+pub(crate) use check::is_name;
 pub use error::MachineError;
 pub use groups::Groups;
 pub use layout::{Layout, LayoutCache, LayoutCore, LayoutNode, Regular, RegularCache};
