@@ -4,7 +4,7 @@ use std::hint::black_box;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-use super::samples::{median, ns};
+use super::samples::{fastest, ns};
 
 /// Links followed in one measurement: 1 ms of L1 hits, 50 ms of memory accesses.
 const HOPS: usize = 400_000;
@@ -19,7 +19,7 @@ pub(super) fn cycles_per_second() -> f64 {
     /// A rotation takes 1 cycle and a multiplication 3 on current processors, and no
     /// compiler can merge two steps.
     const CYCLES_PER_STEP: u32 = 4;
-    const STEPS: u32 = 1_000_000;
+    const STEPS: u32 = 250_000;
     let time_once = |_| {
         let mut value = black_box(1_u64);
         let start = Instant::now();
@@ -29,9 +29,7 @@ pub(super) fn cycles_per_second() -> f64 {
         black_box(value);
         start.elapsed().as_secs_f64()
     };
-    // The fastest: whatever disturbs makes it slower.
-    let fastest = (0..20).map(time_once).fold(f64::MAX, f64::min);
-    f64::from(STEPS * CYCLES_PER_STEP) / fastest
+    f64::from(STEPS * CYCLES_PER_STEP) / fastest((0..100).map(time_once))
 }
 
 /// An atomic addition to a line that the core has, each waiting for the last.
@@ -47,7 +45,7 @@ pub(super) fn rmw_ns() -> f64 {
         black_box(last);
         ns(start.elapsed()) / f64::from(TIMES)
     };
-    median((0..REPEATS).map(time_once).collect())
+    fastest((0..REPEATS).map(time_once))
 }
 
 /// How much to walk over so that memory answers.
@@ -84,13 +82,11 @@ impl Ring {
     pub(super) fn latency_ns(&self) -> f64 {
         let lines = self.words.len() / self.stride;
         let mut at = self.follow(0, lines.min(HOPS));
-        let mut samples = Vec::with_capacity(REPEATS);
-        for _ in 0..REPEATS {
+        fastest((0..REPEATS).map(|_| {
             let start = Instant::now();
             at = self.follow(at, HOPS);
-            samples.push(ns(start.elapsed()) / HOPS as f64);
-        }
-        median(samples)
+            ns(start.elapsed()) / HOPS as f64
+        }))
     }
 
     fn follow(&self, from: u32, hops: usize) -> u32 {
@@ -106,7 +102,7 @@ impl Ring {
             black_box(words.fold(0_u32, |sum, &word| sum.wrapping_add(word)));
             ns(start.elapsed()) * self.stride as f64 / self.words.len() as f64
         };
-        median((0..REPEATS).map(time_once).collect())
+        fastest((0..REPEATS).map(time_once))
     }
 }
 

@@ -5,7 +5,7 @@
 //! | `shape` | what the kernel says of cores and caches |
 //! | `chase` | cycles per second, latencies of caches and memory |
 //! | `pair` | what two cores pay: transfers, locks, wake-ups |
-//! | `samples` | medians, waiting with a bound |
+//! | `samples` | medians, minima, waiting with a bound |
 
 mod chase;
 mod pair;
@@ -92,8 +92,7 @@ pub(crate) fn measure(name: &str, mut progress: impl FnMut(&str)) -> Result<Meas
         format!("Measured on {model} with"),
         format!("    mely sim calibrate --name {name}"),
         format!("Shape of the machine: {}.", shape.source),
-        "Medians; latencies of outer caches and of memory hold their share of TLB misses."
-            .to_owned(),
+        "Latencies of outer caches and of memory hold their share of TLB misses.".to_owned(),
     ];
     Ok(Measured {
         machine,
@@ -108,7 +107,9 @@ fn model() -> String {
     let names = |line: &&str| line.starts_with("model name");
     let line = cpuinfo.lines().find(names);
     let model = line.and_then(|line| line.split_once(':'));
-    model.map_or("an unnamed processor", |(_, name)| name.trim()).to_owned()
+    model
+        .map_or("an unnamed processor", |(_, name)| name.trim())
+        .to_owned()
 }
 
 struct Bench {

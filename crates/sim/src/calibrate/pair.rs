@@ -11,8 +11,9 @@ use super::chase::shuffled_ring;
 use super::samples::{PATIENCE, median, ns, wait_until};
 use crate::Error;
 
-/// Lines of one round of transfers: 8 KB, which every core's innermost cache holds.
-const LINES: usize = 128;
+/// Links of one round of transfers: as many pages as the first level of address
+/// translation holds, and less than every core's innermost cache.
+const LINKS: usize = 64;
 const ROUNDS: u32 = 300;
 
 /// Wake-ups measured: some 50 ms of them.
@@ -29,6 +30,28 @@ const ACQUISITIONS: u32 = 50_000;
 pub(super) struct Pair {
     pub(super) cpus: [usize; 2],
 }
+
+/// 4096 + 128 bytes less two lines apart.
+struct Rest(#[expect(dead_code, reason = "only its size matters")] [u8; 4096 + 128 - 256]);
+
+impl Default for Rest {
+    fn default() -> Self {
+        Self([0; 4096 + 128 - 256])
+    }
+}
+
+/// A link of a list and the color of its event, on two lines. Each is on a page of
+/// its own, as processors fetch ahead within a page, and a little farther than that
+/// from the last, so that they do not all fall into one set of a cache.
+#[derive(Default)]
+#[repr(align(128))]
+struct Link {
+    next: Apart<AtomicU32>,
+    color: Apart<AtomicU32>,
+    _rest_of_page: Rest,
+}
+
+const _: () = assert!(size_of::<Link>() == 4096 + 128);
 
 /// What a wake-up takes.
 pub(super) struct Wake {
@@ -98,18 +121,17 @@ impl Pair {
     }
 
     fn chase_written(self, with_color: bool) -> Result<f64, Error> {
-        let links = lines();
-        let colors = lines();
-        let ring = shuffled_ring(LINES);
+        let links: Vec<Link> = (0..LINKS).map(|_| Link::default()).collect();
+        let ring = shuffled_ring(LINKS);
         let written = Apart(AtomicU32::new(0));
         let read = Apart(AtomicU32::new(0));
-        let (links, colors, written, read) = (&links, &colors, &written.0, &read.0);
+        let (links, written, read) = (&links, &written.0, &read.0);
         let write = move || {
             (1..=ROUNDS).all(|round| {
                 for (place, &next) in ring.iter().enumerate() {
                     // Relaxed: `written` below orders them.
-                    links[place].0.store(next, Ordering::Relaxed);
-                    colors[place].0.store(next, Ordering::Relaxed);
+                    links[place].next.0.store(next, Ordering::Relaxed);
+                    links[place].color.0.store(next, Ordering::Relaxed);
                 }
                 // Release: the reader's acquire sees all lines written.
                 written.store(round, Ordering::Release);
@@ -124,16 +146,16 @@ impl Pair {
                 }
                 let (mut at, mut sum) = (0, 0_u32);
                 let start = Instant::now();
-                for _ in 0..LINES {
+                for _ in 0..LINKS {
                     // Relaxed: ordered by `written`.
-                    at = links[at].0.load(Ordering::Relaxed) as usize;
+                    at = links[at].next.0.load(Ordering::Relaxed) as usize;
                     if with_color {
-                        sum = sum.wrapping_add(colors[at].0.load(Ordering::Relaxed));
+                        sum = sum.wrapping_add(links[at].color.0.load(Ordering::Relaxed));
                     }
                 }
                 let time = start.elapsed();
                 std::hint::black_box((at, sum));
-                samples.push(ns(time) / LINES as f64);
+                samples.push(ns(time) / LINKS as f64);
                 // Release: the writer's acquire waits for the end of the round.
                 read.store(round, Ordering::Release);
             }
@@ -174,7 +196,9 @@ impl Pair {
             true
         };
         self.run(|| contend(0), || contend(1).then_some(()))?;
-        let held = lock.into_inner().unwrap_or_else(|poison| poison.into_inner());
+        let held = lock
+            .into_inner()
+            .unwrap_or_else(|poison| poison.into_inner());
         Ok((median(held.samples) - clock_ns()).max(1.0))
     }
 
@@ -240,10 +264,6 @@ impl Pair {
 fn set<T>(slot: &Mutex<Option<T>>, value: T) {
     let mut slot = slot.lock().unwrap_or_else(|poison| poison.into_inner());
     *slot = Some(value);
-}
-
-fn lines() -> Vec<Apart<AtomicU32>> {
-    (0..LINES).map(|_| Apart::default()).collect()
 }
 
 /// What reading the clock takes, which every short measurement holds once.

@@ -53,7 +53,8 @@ impl Shape {
         }
         let levels = common_levels(&cores);
         cores.sort_by_key(|core| {
-            let first = |&level: &u8| data_cache(core, level).and_then(|c| c.shared_by.iter().next());
+            let first =
+                |&level: &u8| data_cache(core, level).and_then(|c| c.shared_by.iter().next());
             let caches: Vec<_> = levels.iter().rev().map(first).collect();
             (core.package, core.numa_node, caches, core.cpu)
         });
@@ -167,7 +168,9 @@ fn distances(topology: &Topology, cores: &[&CoreInfo], nodes: &Groups) -> Vec<Ve
         }
         let row = place(from).map(|at| &topology.nodes()[at].distances);
         let told = row.zip(place(to)).and_then(|(row, at)| row.get(at));
-        told.copied().filter(|&distance| distance > 10).unwrap_or(20)
+        told.copied()
+            .filter(|&distance| distance > 10)
+            .unwrap_or(20)
     };
     let count = nodes.len();
     let row = |from| (0..count).map(|to| between(from, to)).collect();
@@ -190,7 +193,11 @@ mod tests {
         let shape = shape(&Spec::xeon_e5410(), 0);
         assert_eq!(shape.packages.size(), Some(4));
         assert_eq!(shape.nodes.size(), Some(8));
-        let levels: Vec<_> = shape.levels.iter().map(|l| (l.level, l.size_bytes)).collect();
+        let levels: Vec<_> = shape
+            .levels
+            .iter()
+            .map(|l| (l.level, l.size_bytes))
+            .collect();
         assert_eq!(levels, [(1, 32 << 10), (2, 6 << 20)]);
         assert_eq!(shape.levels[1].shared_by.size(), Some(2));
         assert_eq!(shape.distance(0, 1), Distance::SameCache);

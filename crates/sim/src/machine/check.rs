@@ -210,11 +210,7 @@ impl Machine {
         let charged = [
             ("memory.sequential_overlap", memory.sequential_overlap, 1),
             ("memory.remote_cycles", memory.remote_cycles, 1),
-            (
-                "transfer.same_cache_cycles",
-                transfer.same_cache_cycles,
-                1,
-            ),
+            ("transfer.same_cache_cycles", transfer.same_cache_cycles, 1),
             (
                 "transfer.other_package_cycles",
                 transfer.other_package_cycles,

@@ -3,8 +3,8 @@
 use serde::Deserialize;
 
 use super::groups::{Described, Groups};
-use super::{CacheLevel, Machine, MachineError, MemoryCosts, RuntimeCosts, SyncCosts};
 use super::{CORES_MAX, TransferCosts};
+use super::{CacheLevel, Machine, MachineError, MemoryCosts, RuntimeCosts, SyncCosts};
 
 /// Linux's distances of memory nodes, where a file gives none.
 const NODE_LOCAL: u32 = 10;

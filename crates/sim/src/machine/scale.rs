@@ -120,7 +120,9 @@ mod tests {
             let model = Machine::find(name).unwrap();
             for cores in (0..9).map(|power| 1 << power) {
                 let scaled = model.with_cores(cores).unwrap();
-                scaled.check(name).unwrap_or_else(|e| panic!("{cores}: {e}"));
+                scaled
+                    .check(name)
+                    .unwrap_or_else(|e| panic!("{cores}: {e}"));
                 assert_eq!(scaled.cores, cores);
                 assert!(scaled.layout().regular().is_some(), "{name} {cores}");
             }
@@ -130,7 +132,11 @@ mod tests {
     #[test]
     fn a_smaller_package_keeps_its_caches() {
         let epyc = Machine::find("epyc-9554").unwrap().with_cores(12).unwrap();
-        let l3: Vec<usize> = epyc.caches[2].shared_by.iter().map(<[usize]>::len).collect();
+        let l3: Vec<usize> = epyc.caches[2]
+            .shared_by
+            .iter()
+            .map(<[usize]>::len)
+            .collect();
         assert_eq!(l3, [8, 4]);
     }
 

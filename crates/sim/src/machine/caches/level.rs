@@ -41,35 +41,27 @@ impl Level {
         first..first + self.ways
     }
 
-    /// Whether the core's cache has the line, which then is the one used last.
+    /// Whether the core's cache has the line. Afterwards it has, as the one used
+    /// last; if it had not, the one of its set that was used longest ago is gone.
+    ///
+    /// One pass both searches and moves what was used since: half of a search and a
+    /// copy.
     #[inline]
-    pub(super) fn promote(&mut self, core: usize, line: u32) -> bool {
+    pub(super) fn touch(&mut self, core: usize, line: u32) -> bool {
         let place = self.place(core, line);
-        let set = &mut self.tags[place];
         let tag = line + 1;
-        if set[0] == tag {
-            return true;
+        let mut used_before = tag;
+        for slot in &mut self.tags[place] {
+            used_before = std::mem::replace(slot, used_before);
+            if used_before == tag {
+                return true;
+            }
         }
-        let Some(at) = set.iter().position(|&other| other == tag) else {
-            return false;
-        };
-        set.copy_within(..at, 1);
-        set[0] = tag;
-        true
+        false
     }
 
     pub(super) fn contains(&self, core: usize, line: u32) -> bool {
         self.tags[self.place(core, line)].contains(&(line + 1))
-    }
-
-    /// Adds a line that the core's cache has not, in the place of the one of its set
-    /// that was used longest ago.
-    pub(super) fn insert(&mut self, core: usize, line: u32) {
-        let place = self.place(core, line);
-        let set = &mut self.tags[place];
-        let last = set.len() - 1;
-        set.copy_within(..last, 1);
-        set[0] = line + 1;
     }
 
     /// Takes a line from the core's cache, and tells whether it was there.
@@ -86,28 +78,39 @@ impl Level {
 }
 
 /// The remainder of a line number by the number of sets, without a division: those
-/// take 26 cycles for numbers of 32 bits, two multiplications take 8.
-struct Sets {
-    count: u64,
-    /// 2^64 / count, rounded up (Lemire, Kaser, Kurz: Faster remainder by direct
-    /// computation, 2019).
-    inverse: u64,
+/// take 26 cycles for numbers of 32 bits, two multiplications 8, and a mask 1.
+enum Sets {
+    PowerOfTwo {
+        mask: u32,
+    },
+    Any {
+        count: u64,
+        /// 2^64 / count, rounded up (Lemire, Kaser, Kurz: Faster remainder by direct
+        /// computation, 2019).
+        inverse: u64,
+    },
 }
 
 impl Sets {
     fn new(count: u32) -> Self {
-        let count = u64::from(count);
-        Self {
-            count,
-            // For one set this wraps to 0, and every remainder is 0.
-            inverse: (u64::MAX / count).wrapping_add(1),
+        match count.is_power_of_two() {
+            true => Self::PowerOfTwo { mask: count - 1 },
+            false => Self::Any {
+                count: u64::from(count),
+                inverse: u64::MAX / u64::from(count) + 1,
+            },
         }
     }
 
     #[inline]
     fn of(&self, line: u32) -> usize {
-        let fraction = self.inverse.wrapping_mul(u64::from(line));
-        ((u128::from(fraction) * u128::from(self.count)) >> 64) as usize
+        match *self {
+            Self::PowerOfTwo { mask } => (line & mask) as usize,
+            Self::Any { count, inverse } => {
+                let fraction = inverse.wrapping_mul(u64::from(line));
+                ((u128::from(fraction) * u128::from(count)) >> 64) as usize
+            }
+        }
     }
 }
 

@@ -73,7 +73,9 @@ impl Caches {
         let nodes = 0..machine.nodes.len();
         let row = |node| {
             let homes = nodes.clone();
-            homes.map(|home| machine.memory_cycles(node, home)).collect()
+            homes
+                .map(|home| machine.memory_cycles(node, home))
+                .collect()
         };
         // `CORES_MAX` fits into all of these.
         let package = |core| machine.packages.of(core) as u32;
@@ -169,14 +171,11 @@ impl Caches {
         }
     }
 
-    /// Gets a line that the innermost cache has not, and keeps it in the core's path.
+    /// Gets a line that the innermost cache had not, and keeps it in the core's path.
     fn fetch(&mut self, core: usize, line: u32) -> Fetched {
         let depth = self.levels.len();
-        let hit = (1..depth).find(|&level| self.levels[level].promote(core, line));
+        let hit = (1..depth).find(|&level| self.levels[level].touch(core, line));
         let dirty_in = self.take_modified(core, line);
-        for level in &mut self.levels[..hit.unwrap_or(depth)] {
-            level.insert(core, line);
-        }
         let counts = &mut self.counts[core];
         if let Some(owner) = dirty_in {
             let distance = self.distance(core, owner);
@@ -223,14 +222,11 @@ impl Caches {
             return None;
         }
         entry.owner = NOBODY;
-        let innermost = self
-            .levels
-            .iter()
-            .find(|level| level.contains(owner, line))?;
-        match innermost.is_shared(core, owner) {
-            true => None,
-            false => Some(owner),
-        }
+        // In a cache that both use it is as good as clean.
+        let mut apart = self.levels.iter().filter(|l| !l.is_shared(core, owner));
+        apart
+            .any(|level| level.contains(owner, line))
+            .then_some(owner)
     }
 
     /// Takes a line from all caches that `core` does not use, and tells how far the
@@ -271,7 +267,7 @@ impl Memory for Caches {
     /// If the machine has no such core, or for the last line, [`u32::MAX`].
     #[inline]
     fn access(&mut self, core: usize, line: u32, how: Access) -> u64 {
-        let in_first = self.levels[0].promote(core, line);
+        let in_first = self.levels[0].touch(core, line);
         let settled = in_first
             && match how {
                 Access::Load => true,

@@ -126,7 +126,10 @@ fn more_than_64_cores_lose_their_copies() {
 fn a_walk_overlaps_what_it_waits_for() {
     let machine = small(1, &[(4, 2, 1)], 1, 1);
     let mut caches = Caches::new(&machine).unwrap();
-    assert_eq!(caches.access_range(0, 0, 8, Access::Load), 8_u64 * 50 / 3 + 1);
+    assert_eq!(
+        caches.access_range(0, 0, 8, Access::Load),
+        8_u64 * 50 / 3 + 1
+    );
     assert_eq!(caches.access_range(0, 0, 8, Access::Load), 8 * 3);
     assert_eq!(caches.access_range(0, 0, 0, Access::Store), 0);
     caches.reset_counts();
