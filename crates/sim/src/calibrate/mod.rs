@@ -141,10 +141,14 @@ impl Bench {
         for level in self.shape.levels.clone() {
             progress(&format!("cache of level {}", level.level));
             let inner = caches.last().map(|cache| cache.size_bytes);
-            // Well beyond the cache within, and well within this one, of which
-            // neighbours and page colors take a part.
+            // Beyond the cache within, which a ring walked in order then never hits,
+            // and no farther: neighbours take their part of this cache, and address
+            // translation reaches 6 MiB of small pages.
             let bytes = match inner {
-                Some(inner) => ((inner as f64) * (level.size_bytes as f64)).sqrt() as u64,
+                Some(inner) => {
+                    let middle = ((inner as f64) * (level.size_bytes as f64)).sqrt() as u64;
+                    middle.min(3 * inner)
+                }
                 None => level.size_bytes / 2,
             };
             let line_bytes = self.shape.line_bytes;
