@@ -212,7 +212,7 @@ impl Pair {
         let calls = Mutex::new((Vec::new(), Vec::new()));
         let sleep = || {
             set(&sleeper, thread::current());
-            let all = (1..=WAKES).all(|round| {
+            (1..=WAKES).all(|round| {
                 // Release and Acquire, here and below: who reads the round also sees
                 // what the other wrote before.
                 sleeps.0.store(round, Ordering::Release);
@@ -226,8 +226,7 @@ impl Pair {
                 let now = begin.elapsed().as_nanos() as u64;
                 woken_ns.0.store(now.max(1), Ordering::Release);
                 true
-            });
-            all
+            })
         };
         let wake = || {
             for round in 1..=WAKES {

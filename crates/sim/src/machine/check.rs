@@ -147,7 +147,7 @@ impl Machine {
             return wrong_of(cache, "ways", what);
         }
         let way_bytes = u64::from(self.line_bytes) * u64::from(cache.ways);
-        if cache.size_bytes == 0 || cache.size_bytes % way_bytes != 0 {
+        if cache.size_bytes == 0 || !cache.size_bytes.is_multiple_of(way_bytes) {
             let below = cache.size_bytes / way_bytes * way_bytes;
             let what = format!(
                 "{} bytes are no multiple of {} ways of {} bytes: give {}",
