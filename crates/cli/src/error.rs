@@ -29,6 +29,8 @@ pub(crate) enum CliError {
     },
     /// A benchmark could not be run.
     Bench(mely_bench::Error),
+    /// A job of the simulator failed.
+    Sim(mely_sim::Error),
     /// Something that a job needs from the system.
     Io { what: String, source: io::Error },
 }
@@ -42,6 +44,7 @@ impl CliError {
     pub(crate) fn exit_code(&self) -> ExitCode {
         match self {
             Self::Usage(_) => ExitCode::from(2),
+            Self::Sim(error) if error.is_usage() => ExitCode::from(2),
             _ => ExitCode::FAILURE,
         }
     }
@@ -61,6 +64,7 @@ impl fmt::Display for CliError {
             Self::Server(error) => write!(f, "{error}"),
             Self::Runtime(error) => write!(f, "{error}"),
             Self::Trace { path, source } => write!(f, "{}: {source}", path.display()),
+            Self::Sim(error) => write!(f, "{error}"),
             Self::Bench(error) => write!(f, "{error}"),
             Self::Io { what, source } => write!(f, "cannot {what}: {source}"),
         }
@@ -72,6 +76,12 @@ impl std::error::Error for CliError {}
 impl From<mely_bench::Error> for CliError {
     fn from(error: mely_bench::Error) -> Self {
         Self::Bench(error)
+    }
+}
+
+impl From<mely_sim::Error> for CliError {
+    fn from(error: mely_sim::Error) -> Self {
+        Self::Sim(error)
     }
 }
 

@@ -29,6 +29,9 @@ enum Job {
     /// Measure Mely beside its peers, in one interleaved run.
     #[command(subcommand)]
     Bench(mely_bench::Bench),
+    /// Simulate machines of many cores.
+    #[command(subcommand)]
+    Sim(mely_sim::Sim),
     Completions(completions::CompletionsArgs),
     Man(man::ManArgs),
 }
@@ -40,6 +43,7 @@ impl Job {
             Job::Topology(args) => args.run(),
             Job::Trace(job) => job.run(),
             Job::Bench(bench) => mely_bench::run(&bench).map_err(CliError::from),
+            Job::Sim(sim) => mely_sim::run(&sim).map_err(CliError::from),
             Job::Completions(args) => args.run(),
             Job::Man(args) => args.run(),
         }

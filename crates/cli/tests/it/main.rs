@@ -3,5 +3,6 @@
 mod command;
 mod docs_tree;
 mod process;
+mod sim;
 mod trace;
 mod web;

@@ -1,0 +1,72 @@
+//! `mely sim`: machines and their files.
+
+use crate::process::mely;
+use std::path::Path;
+
+/// Runs `mely sim`, and returns exit code, standard output and error.
+fn sim(arguments: &[&str]) -> (i32, String, String) {
+    let output = mely().arg("sim").args(arguments).output().unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    let code = output.status.code().unwrap();
+    (code, text(output.stdout), text(output.stderr))
+}
+
+fn show(path: &Path) -> (i32, String, String) {
+    sim(&["machines", "--show", path.to_str().unwrap()])
+}
+
+#[test]
+fn machines_are_listed_and_shown() {
+    let (code, listed, said) = sim(&["machines"]);
+    assert_eq!((code, said.as_str()), (0, ""));
+    for name in ["xeon-e5410", "epyc-9554", "xeon-8592-2s"] {
+        assert!(listed.contains(name), "{listed}");
+        let (code, toml, _) = sim(&["machines", "--show", name]);
+        assert_eq!(code, 0);
+        assert!(toml.contains(&format!("name = \"{name}\"")), "{toml}");
+    }
+    let (code, json, _) = sim(&["machines", "--json"]);
+    assert_eq!(code, 0);
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json[0]["cores"], 8);
+}
+
+#[test]
+fn this_machine_becomes_a_file() {
+    let root = tempfile::tempdir().unwrap();
+    let path = root.path().join("here.toml");
+    let file = path.to_str().unwrap();
+    let (code, out, said) = sim(&["calibrate", "--name", "here", "--output", file]);
+    assert_eq!((code, out.as_str(), said.as_str()), (0, "", ""));
+    let (code, toml, said) = show(&path);
+    assert_eq!(code, 0, "{said}");
+    assert!(toml.contains("name = \"here\""), "{toml}");
+    let (code, _, said) = sim(&["calibrate", "--output", "/no/such/dir/here.toml"]);
+    assert_eq!(code, 1);
+    assert!(said.contains("/no/such/dir/here.toml"), "{said}");
+}
+
+#[test]
+fn wrong_machines_are_told() {
+    let (code, _, said) = sim(&["machines", "--show", "abacus"]);
+    assert_eq!(code, 2);
+    assert!(
+        said.contains("abacus") && said.contains("epyc-9554"),
+        "{said}"
+    );
+    let (code, _, said) = sim(&["calibrate", "--name", "My Machine"]);
+    assert_eq!(code, 2);
+    assert!(said.contains("lower-case"), "{said}");
+    let root = tempfile::tempdir().unwrap();
+    let path = root.path().join("absent.toml");
+    let (code, _, said) = show(&path);
+    assert_eq!(code, 1);
+    assert!(said.contains("absent.toml: "), "{said}");
+    std::fs::write(&path, "cores = 8\nbeads = 3\n").unwrap();
+    let (code, _, said) = show(&path);
+    assert_eq!(code, 1);
+    assert!(
+        said.contains("absent.toml") && said.contains("beads"),
+        "{said}"
+    );
+}

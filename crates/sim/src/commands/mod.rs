@@ -1,0 +1,42 @@
+//! `mely sim`: a file for each subcommand.
+
+mod calibrate;
+mod machines;
+
+pub use calibrate::CalibrateOptions;
+pub use machines::MachinesOptions;
+
+use clap::Subcommand;
+
+use crate::Error;
+
+/// The simulator: a subcommand for each of its jobs.
+#[derive(Clone, Debug, Subcommand)]
+pub enum Sim {
+    /// Measure this machine, and write the file that simulations of it take.
+    Calibrate(CalibrateOptions),
+    /// List the machines that come with Mely, or show the file of one.
+    Machines(MachinesOptions),
+}
+
+/// Does a job of the simulator, and prints what it found.
+///
+/// ```no_run
+/// use clap::Parser;
+/// #[derive(Parser)]
+/// struct Command {
+///     #[command(subcommand)]
+///     sim: mely_sim::Sim,
+/// }
+/// mely_sim::run(&Command::parse_from(["sim", "machines"]).sim)?;
+/// # Ok::<(), mely_sim::Error>(())
+/// ```
+///
+/// # Errors
+/// An [`Error`] that names what could not be read, measured or written.
+pub fn run(sim: &Sim) -> Result<(), Error> {
+    match sim {
+        Sim::Calibrate(options) => calibrate::run(options),
+        Sim::Machines(options) => machines::run(options),
+    }
+}
