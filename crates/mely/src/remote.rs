@@ -35,9 +35,13 @@ impl Offers {
         (!bundle.is_empty()).then_some(bundle)
     }
 
-    /// Moves what a long event holds back to the bundles.
+    /// Moves the oldest of what a long event holds back to the bundles: as many colors
+    /// as one has, so that thieves do not wait for long.
     pub(crate) fn bundle_held(&mut self) {
-        while let Some(color) = self.held.take() {
+        for _ in 0..BUNDLE_COLORS {
+            let Some(color) = self.held.take() else {
+                return;
+            };
             self.queue.push_short(color);
         }
     }

@@ -120,6 +120,11 @@ impl<C: ReadyColor> Bundle<C> {
         &mut self.colors
     }
 
+    /// A bundle without colors, with room for so many.
+    pub(crate) fn with_capacity(colors: usize) -> Self {
+        Self::of(VecDeque::with_capacity(colors), 0)
+    }
+
     /// A bundle of one color, with room for as many as may travel together.
     pub fn begin(color: Ticketed<C>) -> Self {
         let mut bundle = Self {

@@ -133,7 +133,7 @@ impl<C: ReadyColor> StealQueue<C> {
         } else {
             0
         };
-        let mut colors = Bundle::new();
+        let mut colors = Bundle::with_capacity(if by_batch { BATCH_COLORS } else { 1 });
         for interval in (0..INTERVALS).rev() {
             while colors.is_empty()
                 || (colors.time_left_cycles() < enough && colors.len() < BATCH_COLORS)

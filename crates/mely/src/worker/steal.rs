@@ -114,26 +114,24 @@ impl Worker {
         if stolen.is_empty() {
             return;
         }
-        let mut worthy = Vec::new();
-        while let Some(color) = stolen.pop() {
-            let color = color.at(self.next_ticket());
-            match self.worthy_interval(color.time_left_cycles()) {
-                Some(interval) => worthy.push((color, interval)),
-                None => self.ready.push(color),
+        let is_worthy = |color: &Ticketed<Ready>| {
+            let interval = self.worthy_interval(color.time_left_cycles());
+            interval.is_some()
+        };
+        if !stolen.iter().any(is_worthy) {
+            while let Some(color) = stolen.pop() {
+                self.ready.push(color.at(self.next_ticket()));
             }
-        }
-        self.offer_all(worthy);
-    }
-
-    /// Offers colors to thieves, under one lock.
-    fn offer_all(&self, worthy: Vec<(Ticketed<Ready>, usize)>) {
-        if worthy.is_empty() {
             return;
         }
         let remote = self.remote();
         self.with_offers(remote, |offers| {
-            for (color, interval) in worthy {
-                offers.queue.push(color, interval);
+            while let Some(color) = stolen.pop() {
+                let color = color.at(self.next_ticket());
+                match self.worthy_interval(color.time_left_cycles()) {
+                    Some(interval) => offers.queue.push(color, interval),
+                    None => self.ready.push(color),
+                }
             }
         });
         if remote.is_worth_a_wake(&self.worth) {
@@ -257,11 +255,10 @@ impl Worker {
             self.ready.push(color);
             return;
         };
-        if let Err(color) = held.give(color) {
-            self.with_offers(self.remote(), |offers| {
-                offers.bundle_held();
-                offers.queue.push_short(color);
-            });
+        let mut color = color;
+        while let Err(refused) = held.give(color) {
+            self.with_offers(self.remote(), Offers::bundle_held);
+            color = refused;
         }
         // After the exchange in `give`: a worker that lies down now finds the color.
         if self.shared.idle.hint().sleeping() > 0 {

@@ -105,8 +105,10 @@ impl Worker {
         remote.busy_long.store(false, Release);
         drop(remote.mailbox.shut_down());
         self.abandon_events();
-        remote.with_offers(&mut Untimed, Offers::bundle_held);
-        let take_oldest = |offers: &mut Offers| offers.queue.take_oldest();
+        let take_oldest = |offers: &mut Offers| {
+            offers.bundle_held();
+            offers.queue.take_oldest()
+        };
         while let Some(bundle) = remote.with_offers(&mut Untimed, take_oldest) {
             self.abandon(bundle);
         }
