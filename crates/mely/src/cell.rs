@@ -15,8 +15,8 @@ use core::cell::Cell;
 use core::mem::ManuallyDrop;
 use core::ptr::NonNull;
 use std::any::Any;
-use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 use std::sync::atomic::AtomicU32;
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 
 use mely_sched::{ColorQueue, Link};
 

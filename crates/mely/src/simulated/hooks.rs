@@ -93,23 +93,29 @@ pub fn install(hooks: Rc<dyn Hooks>) -> Option<Installed> {
 impl Drop for Installed {
     fn drop(&mut self) {
         let gone = HOOKS.try_with(|installed| {
-            installed.try_borrow_mut().ok().and_then(|mut hooks| hooks.take())
+            installed
+                .try_borrow_mut()
+                .ok()
+                .and_then(|mut hooks| hooks.take())
         });
         drop(gone);
     }
 }
 
 /// Asks the machine of this thread, if it has one.
-#[inline]
+#[inline(always)]
 pub(crate) fn ask<R>(question: impl FnOnce(&dyn Hooks) -> R) -> Option<R> {
     // Counted, not borrowed: a worker that is left for ever inside must not keep the
     // thread from another simulation.
-    let hooks = HOOKS.try_with(|hooks| hooks.borrow().clone()).ok().flatten();
+    let hooks = HOOKS
+        .try_with(|hooks| hooks.borrow().clone())
+        .ok()
+        .flatten();
     hooks.as_deref().map(question)
 }
 
 /// Tells the machine of this thread, if it has one.
-#[inline]
+#[inline(always)]
 pub(crate) fn tell(what: impl FnOnce(&dyn Hooks)) {
     let _nobody = ask(what);
 }

@@ -21,8 +21,6 @@ pub(super) enum Doing {
 /// A virtual core.
 pub(super) struct Core {
     doing: Cell<Doing>,
-    /// When it goes on.
-    due: Cell<u64>,
     /// It was woken while it did not sleep.
     woken: Cell<bool>,
     /// Since when it waits for a lock.
@@ -32,41 +30,60 @@ pub(super) struct Core {
 }
 
 /// All cores.
-pub(super) struct Cores(Box<[Core]>);
+pub(super) struct Cores {
+    /// When each goes on: together, as they are looked at on each switch.
+    due: Box<[Cell<u64>]>,
+    cores: Box<[Core]>,
+}
+
+/// The core whose time comes first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct First {
+    pub(super) core: usize,
+    pub(super) due: u64,
+    /// When the time of the next one comes.
+    pub(super) next: u64,
+}
 
 impl Cores {
     pub(super) fn new(cores: usize) -> Self {
         let core = |_| Core {
             doing: Cell::new(Doing::Running),
-            due: Cell::new(0),
             woken: Cell::new(false),
             since: Cell::new(0),
             slept: Cell::new(0),
         };
-        Self((0..cores).map(core).collect())
+        Self {
+            due: (0..cores).map(|_| Cell::new(0)).collect(),
+            cores: (0..cores).map(core).collect(),
+        }
     }
 
-    /// The core whose time comes first, and when; then, when that of the next comes.
+    /// The core whose time comes first.
     #[inline]
-    pub(super) fn first(&self) -> (usize, u64, u64) {
-        let (mut first, mut least, mut second) = (0, NEVER, NEVER);
-        for (number, core) in self.0.iter().enumerate() {
-            let due = core.due.get();
-            if due < least {
-                (first, second, least) = (number, least, due);
-            } else if due < second {
-                second = due;
-            }
+    pub(super) fn first(&self) -> First {
+        let mut first = First {
+            core: 0,
+            due: NEVER,
+            next: NEVER,
+        };
+        for (core, due) in self.due.iter().enumerate() {
+            let due = due.get();
+            let sooner = due < first.due;
+            // Without branches: which one it is nobody can predict.
+            first.next = first.next.min(due.max(first.due));
+            first.core = if sooner { core } else { first.core };
+            first.due = first.due.min(due);
         }
-        (first, least, second)
+        first
     }
 
     /// Of the cores that may go on at `now` the one that `choose` points at, told how
     /// many there are.
     pub(super) fn any(&self, now: u64, choose: impl FnOnce(usize) -> usize) -> usize {
         let ready = || {
-            let all = self.0.iter().enumerate();
-            all.filter(|(_, core)| core.due.get() <= now)
+            let all = self.due.iter().enumerate();
+            all.filter(|(_, due)| due.get() <= now)
         };
         let chosen = choose(ready().count());
         ready().nth(chosen).map_or(0, |(number, _)| number)
@@ -74,8 +91,8 @@ impl Cores {
 
     /// A core goes on. Returns since when it has slept, if it did.
     pub(super) fn go_on(&self, core: usize, now: u64) {
-        let core = &self.0[core];
-        core.due.set(NEVER);
+        self.due[core].set(NEVER);
+        let core = &self.cores[core];
         if let Doing::Sleeping(since) = core.doing.replace(Doing::Running) {
             core.slept.set(core.slept.get() + now.saturating_sub(since));
         }
@@ -83,65 +100,62 @@ impl Cores {
 
     /// A core gives others their turn, until `due`.
     pub(super) fn pause(&self, core: usize, due: u64) {
-        self.0[core].due.set(due);
+        self.due[core].set(due);
     }
 
     /// A core waits for a lock.
     pub(super) fn wait(&self, core: usize, now: u64) {
-        self.0[core].doing.set(Doing::Waiting);
-        self.0[core].since.set(now);
+        self.cores[core].doing.set(Doing::Waiting);
+        self.cores[core].since.set(now);
     }
 
     /// A core gets the lock that it waits for.
     ///
     /// Returns when it goes on.
     pub(super) fn get_lock(&self, core: usize, now: u64) -> u64 {
-        let core = &self.0[core];
-        let due = core.since.get().max(now);
-        core.due.set(due);
+        let due = self.cores[core].since.get().max(now);
+        self.due[core].set(due);
         due
     }
 
     /// A core goes to sleep, until `due` at the latest.
     pub(super) fn sleep(&self, core: usize, now: u64, due: Option<u64>) {
-        let core = &self.0[core];
-        core.doing.set(Doing::Sleeping(now));
-        core.due.set(due.unwrap_or(NEVER));
+        self.cores[core].doing.set(Doing::Sleeping(now));
+        self.due[core].set(due.unwrap_or(NEVER));
     }
 
     /// Takes note of a wake-up that came before the sleep.
     pub(super) fn was_woken(&self, core: usize) -> bool {
-        self.0[core].woken.replace(false)
+        self.cores[core].woken.replace(false)
     }
 
     /// Wakes a core, to run at `at`. Returns when it will, if it sleeps.
     pub(super) fn wake(&self, core: usize, at: u64) -> Option<u64> {
-        let core = &self.0[core];
-        let Doing::Sleeping(since) = core.doing.get() else {
-            core.woken.set(true);
+        let Doing::Sleeping(since) = self.cores[core].doing.get() else {
+            self.cores[core].woken.set(true);
             return None;
         };
-        let due = core.due.get().min(at.max(since));
-        core.due.set(due);
+        let due = self.due[core].get().min(at.max(since));
+        self.due[core].set(due);
         Some(due)
     }
 
     /// The worker of a core has ended.
     pub(super) fn end(&self, core: usize) {
-        self.0[core].doing.set(Doing::Ended);
-        self.0[core].due.set(NEVER);
+        self.cores[core].doing.set(Doing::Ended);
+        self.due[core].set(NEVER);
     }
 
     /// The cores that do this, or the like.
     pub(super) fn that(&self, does: impl Fn(Doing) -> bool) -> Vec<usize> {
-        let all = self.0.iter().enumerate();
+        let all = self.cores.iter().enumerate();
         let they = all.filter(|(_, core)| does(core.doing.get()));
         they.map(|(number, _)| number).collect()
     }
 
     /// Cycles that a core has slept up to `now`.
     pub(super) fn slept(&self, core: usize, now: u64) -> u64 {
-        let core = &self.0[core];
+        let core = &self.cores[core];
         let still = match core.doing.get() {
             Doing::Sleeping(since) => now.saturating_sub(since),
             _ => 0,

@@ -31,17 +31,20 @@ impl Stack {
     /// A function that runs when it is resumed; `leave` leaves it.
     pub(super) fn new(leave: &Leave, body: impl FnOnce() + 'static) -> io::Result<Self> {
         let way_out = leave.0.clone();
-        let coroutine = Coroutine::with_stack(DefaultStack::new(STACK_BYTES)?, move |yielder, ()| {
-            struct Close(WayOut);
-            impl Drop for Close {
-                fn drop(&mut self) {
-                    self.0.0.set(None);
+        let coroutine =
+            Coroutine::with_stack(DefaultStack::new(STACK_BYTES)?, move |yielder, ()| {
+                struct Close(WayOut);
+                impl Drop for Close {
+                    fn drop(&mut self) {
+                        self.0.0.set(None);
+                    }
                 }
-            }
-            way_out.0.set(NonNull::new(ptr::from_ref(yielder).cast_mut()));
-            let _close = Close(way_out);
-            body();
-        });
+                way_out
+                    .0
+                    .set(NonNull::new(ptr::from_ref(yielder).cast_mut()));
+                let _close = Close(way_out);
+                body();
+            });
         Ok(Self { coroutine })
     }
 

@@ -7,15 +7,43 @@ use super::memory::Spreading;
 /// With so many locks, those that nobody has are forgotten.
 const LOCKS_MAX: usize = 4096;
 
+/// How many past holders are remembered: for cores whose time is behind that of
+/// others, by as many cycles as these took.
+const HELD_MAX: usize = 8;
+
 /// A lock, by what is known of it.
 #[derive(Default)]
 struct Lock {
     holder: Option<usize>,
     /// First come, first served.
     waiters: VecDeque<usize>,
-    /// When it was last taken and given up.
+    /// When it was last taken.
     taken_at: u64,
+    /// From when until when somebody had it, of late.
+    held: [(u64, u64); HELD_MAX],
+    /// Which of these is overwritten next.
+    oldest: usize,
+    /// When the last of these ended.
     freed_at: u64,
+}
+
+impl Lock {
+    /// When a core whose time is `now` finds it free.
+    fn free_from(&self, now: u64) -> u64 {
+        if self.freed_at <= now {
+            return now;
+        }
+        let mut from = now;
+        let holds = |at: u64| {
+            self.held
+                .iter()
+                .find(|&&(start, end)| start <= at && at < end)
+        };
+        while let Some(&(_, end)) = holds(from) {
+            from = end;
+        }
+        from
+    }
 }
 
 /// All locks that were ever taken.
@@ -40,10 +68,10 @@ impl Locks {
         let Some(lock) = self.0.get(&address) else {
             return Taken::Now;
         };
-        match lock.holder {
-            Some(_) => Taken::No,
-            None if lock.taken_at <= now && now < lock.freed_at => Taken::At(lock.freed_at),
-            None => Taken::Now,
+        match (lock.holder, lock.free_from(now)) {
+            (Some(_), _) => Taken::No,
+            (None, from) if from > now => Taken::At(from),
+            (None, _) => Taken::Now,
         }
     }
 
@@ -66,14 +94,18 @@ impl Locks {
 
     /// Whether a core has the lock.
     pub(super) fn is_held_by(&self, address: u64, core: usize) -> bool {
-        self.0.get(&address).is_some_and(|lock| lock.holder == Some(core))
+        self.0
+            .get(&address)
+            .is_some_and(|lock| lock.holder == Some(core))
     }
 
     /// Frees a lock, or gives it to who waits longest, and returns that one.
     pub(super) fn free(&mut self, address: u64, now: u64) -> Option<usize> {
         let lock = self.0.get_mut(&address)?;
         lock.holder = lock.waiters.pop_front();
-        lock.freed_at = now;
+        lock.held[lock.oldest] = (lock.taken_at, now);
+        lock.oldest = (lock.oldest + 1) % HELD_MAX;
+        lock.freed_at = lock.freed_at.max(now);
         if lock.holder.is_some() {
             lock.taken_at = now;
         }
@@ -104,7 +136,15 @@ mod tests {
         let mut locks = Locks::default();
         locks.take(64, 0, 100);
         assert_eq!(locks.free(64, 150), None);
+        locks.take(64, 0, 300);
+        assert_eq!(locks.free(64, 320), None);
         let looks = [99, 100, 149, 150].map(|now| locks.look(64, now));
-        assert_eq!(looks, [Taken::Now, Taken::At(150), Taken::At(150), Taken::Now]);
+        assert_eq!(
+            looks,
+            [Taken::Now, Taken::At(150), Taken::At(150), Taken::Now]
+        );
+        locks.take(64, 1, 150);
+        assert_eq!(locks.free(64, 310), None);
+        assert_eq!(locks.look(64, 120), Taken::At(320));
     }
 }

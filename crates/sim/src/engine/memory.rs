@@ -141,7 +141,9 @@ impl Hasher for Spread {
     }
 
     fn write(&mut self, bytes: &[u8]) {
-        bytes.iter().for_each(|&byte| self.write_u64(u64::from(byte)));
+        bytes
+            .iter()
+            .for_each(|&byte| self.write_u64(u64::from(byte)));
     }
 
     fn write_u64(&mut self, value: u64) {
@@ -180,12 +182,19 @@ impl Lines {
     #[inline]
     fn number(&mut self, line: u64) -> u32 {
         let number = *self.slot(line);
-        if number == NONE { self.renew(line) } else { number }
+        if number == NONE {
+            self.renew(line)
+        } else {
+            number
+        }
     }
 
     fn renew(&mut self, line: u64) -> u32 {
         let number = self.next;
-        assert!(number != NONE, "a simulation has 2^32 - 1 lines at the most");
+        assert!(
+            number != NONE,
+            "a simulation has 2^32 - 1 lines at the most"
+        );
         self.next += 1;
         *self.slot(line) = number;
         number

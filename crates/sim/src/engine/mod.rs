@@ -28,21 +28,23 @@
 //! ```
 
 mod arrivals;
-mod coroutine;
 mod cores;
+mod coroutine;
 mod hooks;
 mod locks;
 mod memory;
 mod settings;
 mod simulation;
+#[cfg(test)]
+mod tests;
 
 use core::cell::{Cell, RefCell};
 use std::io;
 
 use self::arrivals::Arrivals;
 pub use self::arrivals::Outside;
+use self::cores::{Cores, Doing, First};
 use self::coroutine::{Leave, Stack};
-use self::cores::{Cores, Doing};
 use self::locks::Locks;
 use self::memory::Charged;
 pub use self::memory::{FlatCosts, LINE_BYTES, Memory, MemoryModel};
@@ -108,7 +110,7 @@ impl Trace {
 /// What goes on next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Next {
-    Core(usize),
+    Core(usize, First),
     /// Something from outside.
     Arrival,
     /// Nothing before the horizon.
@@ -156,8 +158,8 @@ impl Engine {
 
     /// Chooses what goes on next, no later than `until`.
     fn next(&self, until: u64) -> Next {
-        let (first, due, _) = self.cores.first();
-        let arrival = self.arrivals.next();
+        let first = self.cores.first();
+        let (due, arrival) = (first.due, self.arrivals.next());
         if due.min(arrival) == u64::MAX {
             return Next::Nothing;
         }
@@ -167,7 +169,7 @@ impl Engine {
         let Order::Random { .. } = self.order else {
             return match arrival <= due {
                 true => Next::Arrival,
-                false => Next::Core(first),
+                false => Next::Core(first.core, first),
             };
         };
         // One time for all: it goes on by itself only when all cores wait for it.
@@ -177,17 +179,16 @@ impl Engine {
         }
         self.clock.set(now);
         let choose = |cores: usize| self.chance.borrow_mut().usize(..cores);
-        Next::Core(self.cores.any(now, choose))
+        Next::Core(self.cores.any(now, choose), first)
     }
 
     /// Lets a core go on until it leaves.
-    fn resume(&self, core: usize, until: u64) {
-        let (_, due, next) = self.cores.first();
+    fn resume(&self, core: usize, first: First, until: u64) {
         let now = match self.order {
             Order::Time { slack } => {
-                let others = next.min(self.arrivals.next());
+                let others = first.next.min(self.arrivals.next());
                 self.limit.set(others.saturating_add(slack).min(until));
-                due
+                first.due
             }
             Order::Random { .. } => {
                 self.limit.set(0);
@@ -278,13 +279,18 @@ impl Engine {
                 return Ok(Outcome::Enough);
             }
             match self.next(until) {
-                Next::Core(core) => self.resume(core, until),
+                Next::Core(core, first) => self.resume(core, first, until),
                 Next::Arrival => self.arrivals.come(self),
                 Next::Later => {
                     self.clock.set(self.clock.get().max(until));
                     return Ok(Outcome::TimeIsUp);
                 }
-                Next::Nothing => return self.outcome(),
+                Next::Nothing => {
+                    if until < u64::MAX {
+                        self.clock.set(self.clock.get().max(until));
+                    }
+                    return self.outcome();
+                }
             }
         }
     }

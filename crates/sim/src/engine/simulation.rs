@@ -54,7 +54,10 @@ impl fmt::Display for SimulationError {
                 "this thread runs a simulation already: drop it first, or use another thread",
             ),
             SimulationError::Deadlock { cores } => {
-                write!(f, "a deadlock: workers {cores:?} wait for locks that nobody frees")
+                write!(
+                    f,
+                    "a deadlock: workers {cores:?} wait for locks that nobody frees"
+                )
             }
         }
     }
@@ -254,7 +257,12 @@ impl Drop for Simulation {
         // A core that did not come back, because it or the program panicked, cannot be
         // gone on with.
         let all_left = self.engine.running.get() == OUTSIDE && !std::thread::panicking();
-        let ended = || self.engine.cores.that(|doing| doing != Doing::Ended).is_empty();
+        let ended = || {
+            self.engine
+                .cores
+                .that(|doing| doing != Doing::Ended)
+                .is_empty()
+        };
         if all_left && (ended() || self.end().is_ok()) && ended() {
             drop(self.workers.end());
         } else {

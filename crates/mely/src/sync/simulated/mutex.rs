@@ -26,7 +26,10 @@ struct Freeing(u64);
 
 impl Drop for Freeing {
     fn drop(&mut self) {
-        probe::touch(core::ptr::without_provenance::<u8>(self.0 as usize), Access::Write);
+        probe::touch(
+            core::ptr::without_provenance::<u8>(self.0 as usize),
+            Access::Write,
+        );
     }
 }
 
@@ -107,18 +110,25 @@ impl Condvar {
     }
 
     /// Wakes for no reason, too.
-    pub(crate) fn wait<'a, T>(
-        &self,
-        guard: MutexGuard<'a, T>,
-    ) -> LockResult<MutexGuard<'a, T>> {
+    pub(crate) fn wait<'a, T>(&self, guard: MutexGuard<'a, T>) -> LockResult<MutexGuard<'a, T>> {
         let mutex = guard.mutex;
         if hooks::are_there() {
             drop(guard);
             hooks::pause(None);
             return mutex.lock();
         }
-        let MutexGuard { held, freeing, freed, .. } = guard;
+        let MutexGuard {
+            held,
+            freeing,
+            freed,
+            ..
+        } = guard;
         let held = self.0.wait(held).unwrap_or_else(PoisonError::into_inner);
-        Ok(MutexGuard { freeing, held, freed, mutex })
+        Ok(MutexGuard {
+            freeing,
+            held,
+            freed,
+            mutex,
+        })
     }
 }
