@@ -16,7 +16,7 @@ use crate::runtime::{Handle, ShutdownReport};
 use crate::shared::{Phase, Shared};
 use crate::sync::Arc;
 use crate::topology::{CpuSet, Topology};
-use crate::worker::{self, Driver, Worker, run_worker};
+use crate::worker::{Driver, Worker, run_worker};
 
 /// The clock of the simulated machine.
 struct VirtualClock(Instant);
@@ -117,13 +117,14 @@ impl Workers {
             events_run: self.handle.metrics().events.run,
             abandoned: shared.abandoned(),
             held: Vec::new(),
+            trace: None,
         }
     }
 }
 
 /// Leaves a worker for another: `suspend` returns when the machine comes back to it.
 pub fn leave<R>(suspend: impl FnOnce() -> R) -> R {
-    worker::without_current(suspend)
+    Worker::while_left(suspend)
 }
 
 impl Builder {

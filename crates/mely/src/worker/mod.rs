@@ -21,8 +21,6 @@ use self::costs::Costs;
 pub(crate) use self::costs::{HandlerCounts, HandlerTable, new_table};
 use self::outbox::Outbox;
 pub(crate) use self::outside::Driver;
-#[cfg(feature = "virtual")]
-pub(crate) use self::thread::without_current;
 pub(crate) use self::thread::{run_worker, with_any_current, with_current};
 use self::traced::WorkerTracer;
 use crate::cell::{CellPool, ColorRef, OwnedColor};

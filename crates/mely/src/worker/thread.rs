@@ -56,14 +56,6 @@ impl Drop for GiveBack {
     }
 }
 
-/// Does something while this thread has no worker: where a simulator leaves one
-/// worker for another.
-#[cfg(feature = "virtual")]
-pub(crate) fn without_current<R>(work: impl FnOnce() -> R) -> R {
-    let _give_back = GiveBack::after(ptr::null());
-    work()
-}
-
 /// Runs a worker on this thread until the runtime stops.
 pub(crate) fn run_worker(worker: &Worker) {
     let _give_back = GiveBack::after(worker);
@@ -76,6 +68,14 @@ pub(crate) fn run_worker(worker: &Worker) {
 }
 
 impl Worker {
+    /// Does something while this thread has no worker: where a simulator leaves one
+    /// worker for another.
+    #[cfg(feature = "virtual")]
+    pub(crate) fn while_left<R>(work: impl FnOnce() -> R) -> R {
+        let _give_back = GiveBack::after(ptr::null());
+        work()
+    }
+
     /// Sleeps until there may be something to run.
     ///
     /// The order is what makes sleeping safe: the mailbox is closed before the

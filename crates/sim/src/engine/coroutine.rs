@@ -14,9 +14,11 @@ use corosensei::{Coroutine, CoroutineResult, Yielder};
 /// touched take no memory.
 const STACK_BYTES: usize = 1 << 20;
 
+type YielderPtr = NonNull<Yielder<(), ()>>;
+
 /// The way out of a stack, while its function runs.
 #[derive(Clone, Default)]
-struct WayOut(Rc<Cell<Option<NonNull<Yielder<(), ()>>>>>);
+struct WayOut(Rc<Cell<Option<YielderPtr>>>);
 
 /// A function on a stack of its own.
 pub(super) struct Stack {
