@@ -82,7 +82,8 @@ impl Costs {
 pub enum Order {
     /// The one whose time is least: what a real machine would do. A core goes on until
     /// its time is more than `slack` cycles after that of the next one; 0 is exact, some
-    /// hundred cycles are faster, and locks are exact at any slack.
+    /// hundred cycles are faster. Who comes to a lock in the time of a core that ran
+    /// ahead waits for it all the same, as far as the last eight holders go.
     Time {
         /// Cycles.
         slack: u64,
