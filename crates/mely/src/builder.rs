@@ -317,17 +317,29 @@ impl Builder {
     /// A [`BuildError`] that names what is wrong; nothing is left running.
     pub fn build(self) -> Result<Runtime, BuildError> {
         let allowed = topology::allowed_cpus();
+        let default = || topology::default_workers(&allowed, topology::cpu_quota());
+        let (cores, pin) = self.place(&allowed, default)?;
+        Runtime::start(self.into_config(cores.len()), cores, pin)
+    }
+
+    /// The core of each worker, and whether workers are to be pinned to them.
+    pub(crate) fn place(
+        &self,
+        allowed: &CpuSet,
+        default: impl FnOnce() -> usize,
+    ) -> Result<(Vec<usize>, bool), BuildError> {
         let usable: Vec<usize> = match &self.cores {
             Some(cores) => cores.clone(),
             None => allowed.iter().collect(),
         };
         if let Some(&core) = usable.iter().find(|&&core| !allowed.contains(core)) {
+            let allowed = allowed.clone();
             return Err(BuildError::NoSuchCore { core, allowed });
         }
         let workers = match (self.workers, &self.cores) {
             (Some(workers), _) => workers,
             (None, Some(cores)) => cores.len(),
-            (None, None) => topology::default_workers(&allowed, topology::cpu_quota()),
+            (None, None) => default(),
         };
         if usable.is_empty() {
             return Err(BuildError::NoCores);
@@ -343,11 +355,11 @@ impl Builder {
             return Err(BuildError::ZeroBatch);
         }
         if self.worker_name.contains('\0') {
-            return Err(BuildError::BadWorkerName(self.worker_name));
+            return Err(BuildError::BadWorkerName(self.worker_name.clone()));
         }
         let pin = self.pin && workers <= usable.len();
         let cores = (0..workers).map(|at| usable[at % usable.len()]).collect();
-        Runtime::start(self.into_config(workers), cores, pin)
+        Ok((cores, pin))
     }
 
     pub(crate) fn into_config(self, workers: usize) -> Config {

@@ -15,8 +15,8 @@ use core::cell::Cell;
 use core::mem::ManuallyDrop;
 use core::ptr::NonNull;
 use std::any::Any;
+use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
-use std::sync::atomic::{AtomicU16, AtomicU32};
 
 use mely_sched::{ColorQueue, Link};
 
@@ -29,8 +29,9 @@ use crate::origin::Origin;
 use crate::panics::drop_safely;
 use crate::pool::Pool;
 use crate::prefetch;
+use crate::probe;
 use crate::shared::Shared;
-use crate::sync::{Arc, AtomicUsize, Mutex, lock, unpoison};
+use crate::sync::{Arc, AtomicU16, AtomicUsize, Mutex, lock, unpoison};
 use crate::worker::{self, Worker};
 
 /// What distinguishes a color from others, fixed when it is made.
@@ -318,7 +319,7 @@ impl Passing {
 
 impl ColorCell {
     fn new(shared: &Arc<Shared>) -> Box<Self> {
-        Box::new(Self {
+        probe::born(Box::new(Self {
             inbox: Inbox::new_closed(),
             refs: AtomicUsize::new(0),
             link: Cell::new(None),
@@ -335,7 +336,7 @@ impl ColorCell {
             },
             shared: Arc::clone(shared),
             states: Mutex::new(None),
-        })
+        }))
     }
 
     /// Makes an unused cell an idle color with one reference.

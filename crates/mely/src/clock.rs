@@ -9,6 +9,11 @@ pub(crate) trait Clock: Send + Sync {
 
     /// The cycle counter.
     fn cycles(&self) -> u64;
+
+    /// How many cycles of the counter a second has.
+    fn cycles_per_second(&self) -> f64 {
+        crate::cycles::per_second()
+    }
 }
 
 /// What reading the cycle counter takes, in cycles: the least of a few readings.

@@ -9,6 +9,8 @@ use crate::cell::OwnedColor;
 use crate::color::{Color, Colored};
 use crate::event::{NodePool, StatePtr};
 use crate::handler::Handler;
+use crate::probe;
+use crate::region::{Access, Region};
 use crate::runtime::Handle;
 use crate::worker::Worker;
 
@@ -98,6 +100,33 @@ impl<T: Send + 'static> Context<'_, T> {
     /// The time, from the clock of the runtime.
     pub fn now(&self) -> Instant {
         self.worker.shared().clock.now()
+    }
+
+    /// Tells a simulation that the handler reads or writes this memory, so that it
+    /// takes as long as on the machine that is simulated. In production it is no
+    /// instruction: say what a handler touches once, and leave it in.
+    ///
+    /// ```
+    /// use mely::{Access, Region};
+    /// # let rt = mely::Runtime::builder().workers(1).build()?;
+    /// let table = rt.colored(vec![0_u8; 4096]);
+    /// table.post(|table, cx| {
+    ///     cx.touch(Region::of(&table[..64]), Access::Write);
+    ///     table[..64].fill(1);
+    /// });
+    /// # rt.settle();
+    /// # Ok::<(), mely::BuildError>(())
+    /// ```
+    #[inline]
+    pub fn touch(&self, region: Region, how: Access) {
+        probe::touch_region(region, how);
+    }
+
+    /// Tells a simulation that the handler computes for so many cycles. In
+    /// production it is no instruction, and nothing waits.
+    #[inline]
+    pub fn spend(&self, cycles: u64) {
+        probe::spend(cycles);
     }
 
     /// Posts an event to the color that is being run: it runs after this handler,

@@ -11,6 +11,8 @@ use crate::context::Context;
 use crate::handler::{Handler, HandlerId, HandlerInfo, Kind, Weight};
 use crate::pool::Pool;
 use crate::prefetch;
+use crate::probe::{self, Work};
+use crate::region::Access;
 
 /// What a closure may hold to be stored in the node itself; larger ones are boxed.
 type Inline = [usize; 4];
@@ -133,8 +135,10 @@ impl Event {
             Typed::<T, F>::BOXED
         };
         let reused = pool.and_then(Pool::take);
-        let memory = reused.unwrap_or_else(Box::new_uninit);
+        let memory = reused.unwrap_or_else(|| probe::born(Box::new_uninit()));
         let node: NonNull<Node> = NonNull::from(Box::leak(memory)).cast();
+        probe::work(Work::Post, 1);
+        probe::touch(node.as_ptr(), Access::Write);
         // SAFETY: the node is free memory of the right size and ours alone; the
         // payload fits (just asserted) or is a box, which does.
         unsafe {
@@ -229,6 +233,8 @@ impl Event {
     #[inline]
     unsafe fn take_payload<P>(self, pool: Option<&NodePool>) -> P {
         let node = ManuallyDrop::new(self).0;
+        probe::work(Work::Event, 1);
+        probe::touch(node.as_ptr(), Access::Read);
         // SAFETY: the caller vouches for the type; it is read once, since the
         // event that owned it has been given up.
         let payload = unsafe { (*node.as_ptr()).payload.get().cast::<P>().read() };

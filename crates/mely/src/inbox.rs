@@ -78,7 +78,9 @@ impl<P: Linked> Inbox<P> {
     /// Sets an inbox that nobody else can reach and that is empty.
     #[inline]
     pub(crate) fn begin(&mut self, open: bool) {
-        debug_assert!(!self.has_elements(), "an inbox begins empty");
+        // A simulation is the same in debug builds: it must not see a look more.
+        let empty = || cfg!(feature = "virtual") || !self.has_elements();
+        debug_assert!(empty(), "an inbox begins empty");
         let word = if open {
             Self::open_empty()
         } else {

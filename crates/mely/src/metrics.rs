@@ -6,7 +6,6 @@ use std::collections::BTreeMap;
 use mely_sched::Penalty;
 
 use crate::counters::{EventCounts, WorkerCounts};
-use crate::cycles;
 use crate::handler;
 use crate::prometheus;
 use crate::shared::Shared;
@@ -192,7 +191,7 @@ impl Snapshot {
             workers,
             handlers: handlers_of(shared),
             steal_cost_cycles: shared.steal_cost_cycles(),
-            cycles_per_second: cycles::per_second(),
+            cycles_per_second: shared.clock.cycles_per_second(),
         }
     }
 

@@ -8,9 +8,10 @@
 //! aligned to a cache line.
 
 use core::cell::{Cell, RefCell};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, PoisonError};
 
 use crate::prefetch;
+use crate::sync::plain::Mutex;
 
 /// How many blocks change hands at once: a lock (20–120 ns) for 256 blocks costs each
 /// less than 0.5 ns.

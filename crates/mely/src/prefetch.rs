@@ -1,9 +1,12 @@
 //! Fetching a cache line before it is needed.
 #![allow(unsafe_code)]
 
+use crate::region::Access;
+
 /// Asks the processor for the line at `at`. A hint: any address will do.
 #[inline]
 pub(crate) fn line<T>(at: *const T) {
+    crate::probe::prefetch(at, Access::Read);
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     {
         use core::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
@@ -24,6 +27,7 @@ pub(crate) fn line<T>(at: *const T) {
 /// The same, for a line that is to be written: takes it from other cores at once.
 #[inline]
 pub(crate) fn line_for_writing<T>(at: *const T) {
+    crate::probe::prefetch(at, Access::Write);
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     {
         use core::arch::x86_64::{_MM_HINT_ET0, _mm_prefetch};

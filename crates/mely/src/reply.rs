@@ -4,10 +4,11 @@ use core::fmt;
 use core::future::Future;
 use core::pin::Pin;
 use core::task::{Context, Poll, Waker};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, PoisonError};
 
 use crate::error::CallError;
 use crate::shared::Shared;
+use crate::sync::plain::{Condvar, Mutex, MutexGuard};
 use crate::worker;
 
 enum Answer<R> {

@@ -288,7 +288,7 @@ impl Handle {
             crate::CallError::InsideHandler
         );
         while !self.shared.is_quiescent() && self.shared.phase() < Phase::Stopped {
-            std::thread::sleep(DRAIN_POLL);
+            crate::sync::pause(DRAIN_POLL);
         }
     }
 }

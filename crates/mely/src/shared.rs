@@ -26,7 +26,7 @@ use crate::pool::Reserve;
 use crate::reactor::{Reactor, Watch};
 use crate::remote::Remote;
 use crate::room::Room;
-use crate::sync::{Arc, AtomicBool, AtomicU64, AtomicUsize, unpoison};
+use crate::sync::{Arc, AtomicBool, AtomicU64, AtomicUsize, plain, unpoison};
 use crate::timers::Delayed;
 use crate::worker::{self, Worker};
 
@@ -52,6 +52,7 @@ pub(crate) enum Refusal {
 }
 
 /// A runtime, as seen by all its threads and by those who post to it.
+#[cfg_attr(feature = "virtual", repr(align(128)))]
 pub(crate) struct Shared {
     pub(crate) number: RuntimeNumber,
     pub(crate) config: Config,
@@ -72,16 +73,16 @@ pub(crate) struct Shared {
     steal_cost_cycles: AtomicU64,
     /// A pinned color for each worker, to reach what only the worker touches.
     /// Emptied at the end: each of them refers to this very structure.
-    system: std::sync::Mutex<Vec<ColorRef>>,
+    system: plain::Mutex<Vec<ColorRef>>,
     /// The small colors that are in use, by number; `None` after the end.
-    small: std::sync::Mutex<Option<HashMap<u16, ColorRef>>>,
+    small: plain::Mutex<Option<HashMap<u16, ColorRef>>>,
     /// The single reactor, if the runtime has one, and the watch that polls it;
     /// the watch, too, is emptied at the end.
     single: OnceLock<std::sync::Arc<Reactor>>,
-    single_watch: std::sync::Mutex<Option<Watch>>,
+    single_watch: plain::Mutex<Option<Watch>>,
     ended: AtomicBool,
     /// Events dropped at the end, by handler.
-    abandoned: std::sync::Mutex<HashMap<&'static str, u64>>,
+    abandoned: plain::Mutex<HashMap<&'static str, u64>>,
 }
 
 impl Shared {
@@ -102,12 +103,12 @@ impl Shared {
             next_color: AtomicU64::new(u64::from(u16::MAX) + 1),
             next_home: AtomicUsize::new(0),
             steal_cost_cycles: AtomicU64::new(u64::from(STEAL_COST_UNKNOWN_CYCLES)),
-            system: std::sync::Mutex::default(),
-            small: std::sync::Mutex::new(Some(HashMap::new())),
+            system: plain::Mutex::default(),
+            small: plain::Mutex::new(Some(HashMap::new())),
             single: OnceLock::new(),
-            single_watch: std::sync::Mutex::default(),
+            single_watch: plain::Mutex::default(),
             ended: AtomicBool::new(false),
-            abandoned: std::sync::Mutex::default(),
+            abandoned: plain::Mutex::default(),
         }
     }
 

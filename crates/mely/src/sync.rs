@@ -1,5 +1,5 @@
 //! The primitives that the protocols between threads use: the standard library's,
-//! or loom's when a model is checked.
+//! loom's when a model is checked, or a simulator's.
 
 pub(crate) use std::sync::Arc;
 
@@ -8,11 +8,30 @@ pub(crate) use loom::sync::{
     Mutex,
     atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize},
 };
-#[cfg(not(loom))]
+#[cfg(all(not(loom), not(feature = "virtual")))]
 pub(crate) use std::sync::{
     Mutex,
     atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize},
 };
+
+#[cfg(feature = "virtual")]
+mod simulated;
+#[cfg(feature = "virtual")]
+pub(crate) use self::simulated::{
+    AtomicBool, AtomicPtr, AtomicU16, AtomicU64, AtomicUsize, Mutex, MutexGuard,
+};
+/// A color's home is not part of what loom searches.
+#[cfg(not(feature = "virtual"))]
+pub(crate) use std::sync::atomic::AtomicU16;
+
+/// Locks beside the protocols that loom searches: the standard library's, but a
+/// simulator's where nothing may block the one thread that it has.
+pub(crate) mod plain {
+    #[cfg(feature = "virtual")]
+    pub(crate) use super::simulated::{Condvar, Mutex, MutexGuard};
+    #[cfg(not(feature = "virtual"))]
+    pub(crate) use std::sync::{Condvar, Mutex, MutexGuard};
+}
 
 /// Goes on after a lock whatever a panicking holder left.
 pub(crate) fn unpoison<G>(locked: Result<G, std::sync::PoisonError<G>>) -> G {
@@ -20,7 +39,7 @@ pub(crate) fn unpoison<G>(locked: Result<G, std::sync::PoisonError<G>>) -> G {
 }
 
 /// What holds a lock.
-#[cfg(not(loom))]
+#[cfg(all(not(loom), not(feature = "virtual")))]
 pub(crate) type MutexGuard<'a, T> = std::sync::MutexGuard<'a, T>;
 /// The same for loom's mutex.
 #[cfg(loom)]
@@ -30,4 +49,13 @@ pub(crate) type MutexGuard<'a, T> = loom::sync::MutexGuard<'a, T>;
 /// our locks is consistent between any two operations.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     unpoison(mutex.lock())
+}
+
+/// Lets some time pass on a thread that waits outside of the workers.
+pub(crate) fn pause(time: std::time::Duration) {
+    #[cfg(feature = "virtual")]
+    if crate::simulated::hooks::pause(Some(time)) {
+        return;
+    }
+    std::thread::sleep(time);
 }

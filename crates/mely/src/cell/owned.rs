@@ -13,6 +13,8 @@ use crate::event::Event;
 use crate::handler::HandlerId;
 use crate::panics::drop_safely;
 use crate::prefetch;
+use crate::probe;
+use crate::region::Access;
 use crate::worker::Worker;
 
 /// The right to run a color; also a counted reference.
@@ -41,6 +43,7 @@ unsafe impl Linked for OwnedColor {
 
     #[inline]
     unsafe fn link<'a>(raw: NonNull<ColorCell>) -> &'a Link<ColorCell> {
+        probe::touch(raw.as_ptr(), Access::Read);
         // SAFETY: the caller vouches that the cell is live.
         unsafe { &(*raw.as_ptr()).link }
     }
@@ -89,6 +92,7 @@ impl OwnedColor {
     /// Notes that a worker runs the color; whether another one ran it before.
     #[inline]
     pub(crate) fn arrive(&self, worker: WorkerIndex) -> bool {
+        probe::touch(self.0.as_ptr(), Access::Write);
         self.cell().marks.arrive(worker)
     }
 

@@ -9,6 +9,7 @@ use crate::cell::{ColorRef, Posted};
 use crate::event::Event;
 use crate::fifo::Fifo;
 use crate::lock_time::LockTimer;
+use crate::probe::{self, Work};
 use crate::ready::Ready;
 
 impl Worker {
@@ -70,6 +71,7 @@ impl Worker {
     /// its own earlier events.
     pub(super) fn steal_events(&self, victim: usize) -> bool {
         let start = self.shared.clock.cycles();
+        probe::work(Work::Steal, 1);
         let here = self.shared.narrow(self.index);
         let by_batch = self.shared.config.heuristics.batch_steal;
         let (mut events, mut cycles) = (0, 0);
@@ -78,6 +80,7 @@ impl Worker {
             Fifo::with_both(timer, remotes, victim, self.index, |theirs, own| {
                 let waited = !theirs.is_empty();
                 let mut stolen = theirs.steal(by_batch);
+                probe::work(Work::Scan, stolen.scanned as u64);
                 for posted in stolen.events.drain(..) {
                     posted.set_home(here);
                     self.costs.weigh_new(posted.event());

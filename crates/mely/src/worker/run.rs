@@ -15,6 +15,7 @@ use crate::context::Context;
 use crate::event::Event;
 use crate::handler::HandlerId;
 use crate::panics::drop_safely;
+use crate::probe::{self, Work};
 use crate::ready::Ready;
 use crate::remote::Remote;
 use crate::shared::Phase;
@@ -172,6 +173,7 @@ impl Worker {
     #[inline]
     fn begin_turn(&self, time_left_cycles: u64) {
         self.remote().counts.turns.add(1);
+        probe::work(Work::Turn, 1);
         // More than the interval makes no difference.
         let estimate = time_left_cycles.min(POLL_INTERVAL_CYCLES as u64) as i64;
         let until_poll = self.until_poll_cycles.get() - estimate - TURN_CYCLES;

@@ -7,6 +7,7 @@ use mely_sched::{Bundle, ReadyColor, Ticketed, victims_busiest_first};
 use super::Worker;
 use crate::cell::OwnedColor;
 use crate::lock_time::LockTimer;
+use crate::probe::{self, Work};
 use crate::ready::Ready;
 use crate::remote::{Offers, Remote};
 
@@ -63,6 +64,7 @@ impl Worker {
             return false;
         }
         let start = self.shared.clock.cycles();
+        probe::work(Work::Steal, 1);
         let heuristics = self.shared.config.heuristics;
         let stolen = self.with_offers(victim, |offers| {
             let stolen = if heuristics.time_left {

@@ -41,15 +41,24 @@ pub(crate) fn with_current<R>(shared: &Arc<Shared>, work: impl FnOnce(Option<&Wo
     with_any_current(|worker| work(worker.filter(|worker| Arc::ptr_eq(worker.shared(), shared))))
 }
 
+/// Gives the thread back the worker that it had.
+struct GiveBack(*const Worker);
+
+impl GiveBack {
+    fn after(worker: *const Worker) -> Self {
+        Self(CURRENT.with(|current| current.replace(worker)))
+    }
+}
+
+impl Drop for GiveBack {
+    fn drop(&mut self) {
+        CURRENT.with(|current| current.set(self.0));
+    }
+}
+
 /// Runs a worker on this thread until the runtime stops.
 pub(crate) fn run_worker(worker: &Worker) {
-    struct Unset(*const Worker);
-    impl Drop for Unset {
-        fn drop(&mut self) {
-            CURRENT.with(|current| current.set(self.0));
-        }
-    }
-    let _unset = Unset(CURRENT.with(|current| current.replace(worker)));
+    let _give_back = GiveBack::after(worker);
     while worker.shared.phase() < Phase::Stopped {
         if worker.step() == Step::Idle {
             worker.sleep();
@@ -59,6 +68,14 @@ pub(crate) fn run_worker(worker: &Worker) {
 }
 
 impl Worker {
+    /// Does something while this thread has no worker: where a simulator leaves one
+    /// worker for another.
+    #[cfg(feature = "virtual")]
+    pub(crate) fn while_left<R>(work: impl FnOnce() -> R) -> R {
+        let _give_back = GiveBack::after(ptr::null());
+        work()
+    }
+
     /// Sleeps until there may be something to run.
     ///
     /// The order is what makes sleeping safe: the mailbox is closed before the

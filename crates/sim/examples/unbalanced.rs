@@ -1,0 +1,97 @@
+//! How fast the simulator is: the `unbalanced` workload of seed 000 (section V-B) on
+//! eight virtual cores, in simulated events a second of real time.
+//!
+//! `cargo run --release -p mely-sim --example unbalanced [ROUNDS] [SLACK] [POLICY]`
+
+use std::error::Error;
+use std::time::{Duration, Instant};
+
+use mely_sim::engine::{LINE_BYTES, Memory, MemoryModel, Order, Settings, Simulation};
+use mely_sim::mely::{Access, Builder, Context, Handler, Policy};
+
+const ROUND: u64 = 50_000;
+
+static SHORT: Handler = Handler::new("short").cost_cycles(100);
+static LONG: Handler = Handler::new("long").cost_cycles(30_000);
+
+/// Memory in which the line that another core wrote last is far away.
+#[derive(Default)]
+struct Owners(Vec<u16>);
+
+impl Memory for Owners {
+    fn access(&mut self, cpu: usize, line: u32, how: Access, _now: u64) -> u64 {
+        let line = line as usize;
+        if line >= self.0.len() {
+            self.0.resize(2 * line + 2, u16::MAX);
+        }
+        let near = self.0[line] == cpu as u16;
+        if !near && (how != Access::Read || self.0[line] == u16::MAX) {
+            self.0[line] = cpu as u16;
+        }
+        match near {
+            true => 4,
+            false => 110,
+        }
+    }
+}
+
+/// One round: 98 % of 100 cycles, 2 % of 10 to 50 Kcycles, each with its own color.
+fn post_round(cx: &mut Context<'_, u64>) {
+    for event in 0..ROUND {
+        if event % 50 == 49 {
+            let cycles = 10_000 + event * 7919 % 40_001;
+            cx.post_fresh_via(&LONG, move |(), cx| cx.spend(cycles));
+        } else {
+            cx.post_fresh_via(&SHORT, |(), cx| cx.spend(100));
+        }
+    }
+}
+
+fn run(policy: Policy, rounds: u64, order: Order, lines: bool) -> Result<(), Box<dyn Error>> {
+    let mut settings = Settings::xeon_e5410();
+    settings.order = order;
+    if lines {
+        settings.memory = MemoryModel::Lines(Box::new(Owners::default()));
+    }
+    let simulation = Simulation::new(Builder::default().policy(policy), settings)?;
+    let source = simulation.handle().color_options().home(0).colored(0)?;
+    let round = || {
+        source.post(|_, cx| post_round(cx));
+        simulation.run_until_idle()
+    };
+    round()?;
+    let (start, before) = (Instant::now(), simulation.handle().metrics().events.run);
+    for _ in 0..rounds {
+        round()?;
+    }
+    let took = start.elapsed().as_secs_f64();
+    let metrics = simulation.handle().metrics();
+    let virtual_seconds = simulation.elapsed().as_secs_f64();
+    println!(
+        "{policy:>22} {}: {:6.2} M simulated events/s; {:7.0} Kev/s virtual, {} steals, \
+         {:.0} cycles each, {} switches, {} B lines",
+        if lines { "lines" } else { "flat " },
+        (metrics.events.run - before) as f64 / took / 1e6,
+        metrics.events.run as f64 / virtual_seconds / 1e3,
+        metrics.total(|w| w.steals),
+        metrics.cycles_per_steal().unwrap_or(0.0),
+        simulation.counts().switches,
+        LINE_BYTES,
+    );
+    simulation.shutdown(Duration::from_secs(1))?;
+    Ok(())
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let mut args = std::env::args().skip(1);
+    let rounds = args.next().map_or(Ok(4), |text| text.parse())?;
+    let slack = args.next().map_or(Ok(100), |text| text.parse())?;
+    let only = args.next();
+    let chosen = |policy: &Policy| only.as_ref().is_none_or(|name| *name == policy.to_string());
+    for lines in [false, true] {
+        for policy in Policy::ALL.into_iter().filter(chosen) {
+            run(policy, rounds, Order::Time { slack }, lines)?;
+        }
+    }
+    Ok(())
+}

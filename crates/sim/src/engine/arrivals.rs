@@ -1,0 +1,73 @@
+//! What comes from outside the machine, each at its time.
+
+use core::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+
+use super::Engine;
+
+type Arrival = Box<dyn FnOnce(&Outside<'_>)>;
+
+/// What is to come, soonest first, equal times in the order in which they were set.
+#[derive(Default)]
+pub(super) struct Arrivals {
+    coming: RefCell<BTreeMap<(u64, u64), Arrival>>,
+    /// When the first one comes.
+    next: Cell<Option<u64>>,
+    sequence: Cell<u64>,
+}
+
+/// The world outside the machine, at the time of an arrival.
+pub struct Outside<'a>(&'a Engine);
+
+impl<'a> Outside<'a> {
+    pub(super) fn of(engine: &'a Engine) -> Self {
+        Self(engine)
+    }
+
+    /// The time, in cycles.
+    #[must_use]
+    pub fn now(&self) -> u64 {
+        self.0.clock.get()
+    }
+
+    /// Lets something come at a time, now at the earliest: see
+    /// [`Simulation::at`](super::Simulation::at).
+    pub fn at(&self, time: u64, arrival: impl FnOnce(&Outside<'_>) + 'static) {
+        self.0.arrivals.add(time.max(self.now()), Box::new(arrival));
+    }
+}
+
+impl Arrivals {
+    pub(super) fn add(&self, time: u64, arrival: Arrival) {
+        let sequence = self.sequence.get();
+        self.sequence.set(sequence + 1);
+        let mut coming = self.coming.borrow_mut();
+        coming.insert((time, sequence), arrival);
+        self.next.set(coming.keys().next().map(|&(time, _)| time));
+    }
+
+    /// When the next one comes; `u64::MAX` if none does.
+    #[inline]
+    pub(super) fn next(&self) -> u64 {
+        self.next.get().unwrap_or(u64::MAX)
+    }
+
+    /// Nothing comes any more.
+    pub(super) fn cancel(&self) {
+        self.next.set(None);
+        let gone = std::mem::take(&mut *self.coming.borrow_mut());
+        drop(gone);
+    }
+
+    /// Lets the next one come.
+    pub(super) fn come(&self, engine: &Engine) {
+        let mut coming = self.coming.borrow_mut();
+        let first = coming.pop_first();
+        self.next.set(coming.keys().next().map(|&(time, _)| time));
+        drop(coming);
+        if let Some(((time, _), arrival)) = first {
+            engine.clock.set(time.max(engine.clock.get()));
+            arrival(&Outside(engine));
+        }
+    }
+}

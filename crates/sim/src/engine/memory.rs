@@ -1,0 +1,246 @@
+//! What touching memory costs.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+
+use crate::mely::Access;
+
+/// The bytes of a cache line, on every machine of the papers and nearly all of today.
+pub const LINE_BYTES: u64 = 64;
+
+/// How many lines are numbered together: 16 KiB, four pages of the system.
+const BLOCK_LINES: usize = 256;
+
+/// How many blocks are found without hashing.
+const RECENT_BLOCKS: usize = 256;
+
+/// The caches and the memory of a machine.
+///
+/// Lines are numbered from 0 in the order of their first use, so that it does not
+/// matter where the allocator puts things.
+pub trait Memory {
+    /// A core, by the number of its CPU in the topology, touches a line at the time
+    /// `now`. Returns the cycles that it takes.
+    fn access(&mut self, cpu: usize, line: u32, how: Access, now: u64) -> u64;
+
+    /// A core asks for a line ahead, and does not wait for it.
+    fn prefetch(&mut self, cpu: usize, line: u32, how: Access, now: u64) {
+        let _ = (cpu, line, how, now);
+    }
+}
+
+/// What memory costs where all lines are alike, in cycles.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FlatCosts {
+    /// Reading a line.
+    pub read: u64,
+    /// Writing a line.
+    pub write: u64,
+    /// A locked instruction.
+    pub update: u64,
+}
+
+impl Default for FlatCosts {
+    /// The first cache's 4 cycles (seed 000, section V-A), and 20 for a locked
+    /// instruction on a line that is there.
+    fn default() -> Self {
+        Self {
+            read: 4,
+            write: 4,
+            update: 20,
+        }
+    }
+}
+
+impl FlatCosts {
+    #[inline]
+    fn of(&self, how: Access) -> u64 {
+        match how {
+            Access::Read => self.read,
+            Access::Write => self.write,
+            Access::Update => self.update,
+        }
+    }
+}
+
+/// How touching memory is charged.
+pub enum MemoryModel {
+    /// Every line costs the same: for finding bugs. Nothing depends on addresses.
+    Flat(FlatCosts),
+    /// By caches.
+    Lines(Box<dyn Memory>),
+}
+
+/// The model, and the numbers of the lines.
+pub(super) enum Charged {
+    Flat(FlatCosts),
+    Lines(Box<dyn Memory>, Box<Lines>),
+}
+
+impl Charged {
+    pub(super) fn new(model: MemoryModel) -> Self {
+        match model {
+            MemoryModel::Flat(costs) => Charged::Flat(costs),
+            MemoryModel::Lines(memory) => Charged::Lines(memory, Box::default()),
+        }
+    }
+
+    /// What touching this costs; and the number of the last line, where there is one.
+    #[inline]
+    pub(super) fn access(
+        &mut self,
+        cpu: usize,
+        (address, bytes): (u64, usize),
+        how: Access,
+        now: u64,
+    ) -> (u64, u64) {
+        if bytes == 0 {
+            return (0, 0);
+        }
+        let first = address / LINE_BYTES;
+        let last = (address + bytes as u64 - 1) / LINE_BYTES;
+        match self {
+            Charged::Flat(costs) => (costs.of(how) * (last - first + 1), last - first),
+            Charged::Lines(memory, lines) => {
+                let (mut cycles, mut number) = (0, 0);
+                for line in first..=last {
+                    number = lines.number(line);
+                    cycles += memory.access(cpu, number, how, now + cycles);
+                }
+                (cycles, u64::from(number))
+            }
+        }
+    }
+
+    #[inline]
+    pub(super) fn prefetch(&mut self, cpu: usize, address: u64, how: Access, now: u64) {
+        if let Charged::Lines(memory, lines) = self {
+            memory.prefetch(cpu, lines.number(address / LINE_BYTES), how, now);
+        }
+    }
+
+    /// Lines that the allocator gave out are new ones, whatever was there before.
+    pub(super) fn born(&mut self, address: u64, bytes: usize) {
+        if let Charged::Lines(_, lines) = self {
+            let first = address.div_ceil(LINE_BYTES);
+            let end = (address + bytes as u64) / LINE_BYTES;
+            for line in first..end {
+                lines.renew(line);
+            }
+        }
+    }
+}
+
+/// Blocks are numbers that are spread already, but for their lowest bits.
+#[derive(Default)]
+pub(super) struct Spread(u64);
+
+impl Hasher for Spread {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        bytes
+            .iter()
+            .for_each(|&byte| self.write_u64(u64::from(byte)));
+    }
+
+    fn write_u64(&mut self, value: u64) {
+        // Fibonacci hashing: the golden ratio of 64 bits. The table takes its bucket
+        // from the lowest bits, and its tag from the topmost.
+        let mixed = (self.0 ^ value).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        self.0 = mixed ^ (mixed >> 32);
+    }
+}
+
+pub(super) type Spreading = BuildHasherDefault<Spread>;
+
+/// The numbers of lines, by address.
+pub(super) struct Lines {
+    blocks: Vec<[u32; BLOCK_LINES]>,
+    places: HashMap<u64, usize, Spreading>,
+    recent: [(u64, usize); RECENT_BLOCKS],
+    next: u32,
+}
+
+/// No line has this number.
+const NONE: u32 = u32::MAX;
+
+impl Default for Lines {
+    fn default() -> Self {
+        Self {
+            blocks: Vec::new(),
+            places: HashMap::default(),
+            recent: [(u64::MAX, 0); RECENT_BLOCKS],
+            next: 0,
+        }
+    }
+}
+
+impl Lines {
+    #[inline]
+    fn number(&mut self, line: u64) -> u32 {
+        let number = *self.slot(line);
+        if number == NONE {
+            self.renew(line)
+        } else {
+            number
+        }
+    }
+
+    fn renew(&mut self, line: u64) -> u32 {
+        let number = self.next;
+        assert!(
+            number != NONE,
+            "a simulation has 2^32 - 1 lines at the most"
+        );
+        self.next += 1;
+        *self.slot(line) = number;
+        number
+    }
+
+    #[inline]
+    fn slot(&mut self, line: u64) -> &mut u32 {
+        let (block, at) = (line / BLOCK_LINES as u64, line % BLOCK_LINES as u64);
+        let recent = (block % RECENT_BLOCKS as u64) as usize;
+        let (known, mut place) = self.recent[recent];
+        if known != block {
+            place = self.place(block);
+            self.recent[recent] = (block, place);
+        }
+        &mut self.blocks[place][at as usize]
+    }
+
+    #[cold]
+    fn place(&mut self, block: u64) -> usize {
+        *self.places.entry(block).or_insert_with(|| {
+            self.blocks.push([NONE; BLOCK_LINES]);
+            self.blocks.len() - 1
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_numbered_in_the_order_of_their_first_use() {
+        let mut lines = Lines::default();
+        let far = (RECENT_BLOCKS * BLOCK_LINES) as u64;
+        let numbers = [9, 9 + far, 10, 9, 9 + far].map(|line| lines.number(line));
+        assert_eq!(numbers, [0, 1, 2, 0, 1]);
+        lines.renew(9);
+        assert_eq!([9, 10].map(|line| lines.number(line)), [3, 2]);
+    }
+
+    #[test]
+    fn a_region_costs_all_its_lines() {
+        let mut flat = Charged::new(MemoryModel::Flat(FlatCosts::default()));
+        let cycles = |charged: &mut Charged, at| charged.access(0, at, Access::Read, 0).0;
+        assert_eq!(cycles(&mut flat, (60, 0)), 0);
+        assert_eq!(cycles(&mut flat, (60, 4)), 4);
+        assert_eq!(cycles(&mut flat, (60, 5)), 8);
+    }
+}

@@ -1,0 +1,154 @@
+//! The machine alone, with programs in place of workers.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::time::Duration;
+
+use super::*;
+use crate::mely::simulated::Hooks;
+
+const LOCK: u64 = 4096;
+
+type Log = Rc<RefCell<Vec<(usize, &'static str, u64)>>>;
+
+/// A machine on which nothing but what a program says takes time.
+fn machine(cores: usize, order: Order) -> Rc<Engine> {
+    let settings = Settings {
+        hertz: 1e9,
+        costs: Costs::nothing(),
+        memory: MemoryModel::Flat(FlatCosts {
+            read: 0,
+            write: 0,
+            update: 0,
+        }),
+        order,
+        ..Settings::xeon_e5410()
+    };
+    Rc::new(Engine::new(settings, (0..cores).collect()))
+}
+
+/// Runs a program on each core, told its number, until all have ended.
+fn run(
+    order: Order,
+    cores: usize,
+    program: impl Fn(&Engine, usize, &dyn Fn(&'static str)) + 'static,
+) -> Vec<(usize, &'static str, u64)> {
+    let (engine, log, program) = (machine(cores, order), Log::default(), Rc::new(program));
+    for core in 0..cores {
+        let (on, log, program) = (Rc::downgrade(&engine), Rc::clone(&log), Rc::clone(&program));
+        let body = move || {
+            let engine = on.upgrade().expect("it runs");
+            let say = |what| log.borrow_mut().push((core, what, engine.clock.get()));
+            program(&engine, core, &say);
+        };
+        engine.start(core, body).expect("there is memory");
+    }
+    assert_eq!(engine.run(u64::MAX, || false).ok(), Some(Outcome::Ended));
+    log.take()
+}
+
+fn hold_a_lock(engine: &Engine, core: usize, say: &dyn Fn(&'static str)) {
+    engine.spend(10 * core as u64);
+    engine.lock(LOCK);
+    say("has it");
+    engine.spend(1_000);
+    engine.unlocked(LOCK);
+}
+
+#[test]
+fn who_waits_for_a_lock_waits_until_it_is_free_at_any_slack() {
+    for slack in [0, 100, 5_000] {
+        let log = run(Order::Time { slack }, 3, hold_a_lock);
+        let had = [(0, "has it", 0), (1, "has it", 1_000), (2, "has it", 2_000)];
+        assert_eq!(log, had, "slack {slack}");
+    }
+}
+
+#[test]
+fn a_lock_that_is_held_cannot_be_tried() {
+    let log = run(Order::Time { slack: 5_000 }, 2, |engine, core, say| {
+        engine.spend(10 * core as u64);
+        for _ in 0..2 {
+            match engine.try_lock(LOCK) {
+                true => {
+                    say("has it");
+                    engine.spend(100);
+                    engine.unlocked(LOCK);
+                }
+                false => say("has not"),
+            }
+            engine.spend(95);
+        }
+    });
+    let second: Vec<_> = log.into_iter().filter(|&(core, ..)| core == 1).collect();
+    assert_eq!(second, [(1, "has not", 10), (1, "has it", 105)]);
+}
+
+#[test]
+fn the_core_whose_time_is_least_goes_on() {
+    let log = run(Order::Time { slack: 0 }, 2, |engine, core, say| {
+        for _ in 0..3 {
+            engine.spend([30, 100][core]);
+            say("on");
+        }
+    });
+    let times: Vec<_> = log.iter().map(|&(_, _, time)| time).collect();
+    assert!(times.is_sorted(), "{log:?}");
+}
+
+#[test]
+fn a_sleeper_wakes_in_time_or_when_it_is_woken() {
+    let log = run(
+        Order::Time { slack: 0 },
+        3,
+        |engine, core, say| match core {
+            0 => {
+                engine.wait(0, Some(Duration::from_nanos(500)));
+                say("slept");
+            }
+            1 => {
+                engine.wait(1, None);
+                say("was woken");
+                engine.spend(100);
+                engine.wait(1, None);
+                say("did not sleep");
+            }
+            _ => {
+                for _ in 0..2 {
+                    engine.spend(200);
+                    engine.wake(1);
+                    // It sleeps no more, and will not the next time.
+                    engine.spend(10);
+                    engine.wake(1);
+                }
+            }
+        },
+    );
+    let said = [
+        (1, "was woken", 201),
+        (1, "did not sleep", 301),
+        (0, "slept", 500),
+    ];
+    assert_eq!(log, said);
+}
+
+#[test]
+fn a_deadlock_is_told_with_the_cores_that_wait() {
+    let engine = machine(2, Order::Time { slack: 0 });
+    for core in 0..2 {
+        let on = Rc::downgrade(&engine);
+        let body = move || {
+            let engine = on.upgrade().expect("it runs");
+            engine.lock(LOCK + 64 * core);
+            engine.spend(10);
+            engine.lock(LOCK + 64 * (1 - core));
+        };
+        engine.start(core as usize, body).expect("there is memory");
+    }
+    let ended = engine.run(u64::MAX, || false);
+    assert!(
+        matches!(&ended, Err(SimulationError::Deadlock { cores }) if *cores == [0, 1]),
+        "{ended:?}"
+    );
+    engine.give_up();
+}
