@@ -1,69 +1,126 @@
 //! What becomes ready on a core while a long event holds it.
 //!
-//! A ring that the core fills without a lock and thieves empty: one giver, and one
-//! taker at a time, who holds the lock of the core's offers.
+//! A queue that the core fills without a lock and thieves empty: one giver, and one
+//! taker at a time, who holds the lock of the core's offers. It has no bound: a giver
+//! that had to wait, or to lock, would pay for that once for each event it posts.
 #![allow(unsafe_code)]
 
 use core::cell::{Cell, UnsafeCell};
 use core::mem::MaybeUninit;
+use core::ptr::{self, NonNull};
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
-use crate::sync::{Arc, AtomicUsize};
+use crate::sync::{Arc, AtomicPtr, AtomicUsize};
 
-/// How many elements wait before the giver must take the lock: once for so many it
-/// costs less than 1 ns each.
-const CAPACITY: usize = if cfg!(loom) { 2 } else { 256 };
+/// Elements of a segment: what allocating one costs (100 ns) is less than 1 ns each.
+const SEGMENT: usize = if cfg!(loom) { 1 } else { 256 };
 
-/// Both counts only grow; a slot is that of a count modulo the capacity.
+type Slot<T> = UnsafeCell<MaybeUninit<T>>;
+
+/// So many elements in a row, and where the next ones are.
+struct Segment<T> {
+    slots: [Slot<T>; SEGMENT],
+    /// Set by the giver before it gives an element there.
+    next: AtomicPtr<Segment<T>>,
+}
+
+impl<T> Segment<T> {
+    fn new() -> NonNull<Self> {
+        let slot = |_| UnsafeCell::new(MaybeUninit::uninit());
+        NonNull::from(Box::leak(Box::new(Self {
+            slots: core::array::from_fn(slot),
+            next: AtomicPtr::new(ptr::null_mut()),
+        })))
+    }
+}
+
+/// One end of the queue: a segment, and the next slot of it.
+struct End<T> {
+    segment: NonNull<Segment<T>>,
+    slot: usize,
+}
+
+impl<T> Clone for End<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for End<T> {}
+
+impl<T> End<T> {
+    /// The slot, and the end behind it.
+    ///
+    /// # Safety
+    ///
+    /// The segment is live, and there is such a slot.
+    unsafe fn slot<'a>(self) -> (&'a Slot<T>, Self) {
+        // SAFETY: the caller's word.
+        let slot = unsafe { &self.segment.as_ref().slots[self.slot] };
+        let behind = Self {
+            slot: self.slot + 1,
+            ..self
+        };
+        (slot, behind)
+    }
+}
+
+/// What both ends share; both counts only grow.
 #[repr(align(128))]
 pub(crate) struct Held<T> {
     /// How many were given.
     given: AtomicUsize,
     /// How many were taken.
     taken: AtomicUsize,
-    slots: Box<[Slot<T>]>,
+    /// The taker's end.
+    first: UnsafeCell<End<T>>,
 }
 
-type Slot<T> = UnsafeCell<MaybeUninit<T>>;
-
 // SAFETY: a slot is reached by the giver alone until `given` passes it, then by the
-// taker alone until `taken` does; both are passed on with release and acquire.
+// taker alone; the count is passed on with release and acquire. A segment is freed by
+// the taker once the giver has gone on to the next, and the last one by who drops the
+// queue. `first` is the taker's alone.
 unsafe impl<T: Send> Sync for Held<T> {}
 // SAFETY: as above.
 unsafe impl<T: Send> Send for Held<T> {}
 
-/// The one who fills the ring.
+/// The one who fills the queue.
 pub(crate) struct Giver<T> {
-    ring: Arc<Held<T>>,
+    held: Arc<Held<T>>,
     given: Cell<usize>,
-    /// How many had been taken at the last look.
-    taken: Cell<usize>,
+    last: Cell<End<T>>,
 }
+
+// SAFETY: what it reaches is `Held`'s, and `T` may be sent.
+unsafe impl<T: Send> Send for Giver<T> {}
 
 /// The one who empties it.
 pub(crate) struct Taker<T> {
-    ring: Arc<Held<T>>,
+    held: Arc<Held<T>>,
     taken: usize,
 }
 
-/// An empty ring, for all to look at, with its two ends.
-pub(crate) fn ring<T>() -> (Arc<Held<T>>, Giver<T>, Taker<T>) {
-    let slot = |_| UnsafeCell::new(MaybeUninit::uninit());
-    let ring = Arc::new(Held {
+/// An empty queue, for all to look at, with its two ends.
+pub(crate) fn queue<T>() -> (Arc<Held<T>>, Giver<T>, Taker<T>) {
+    let end = End {
+        segment: Segment::new(),
+        slot: 0,
+    };
+    let held = Arc::new(Held {
         given: AtomicUsize::new(0),
         taken: AtomicUsize::new(0),
-        slots: (0..CAPACITY).map(slot).collect(),
+        first: UnsafeCell::new(end),
     });
     let giver = Giver {
-        ring: Arc::clone(&ring),
+        held: Arc::clone(&held),
         given: Cell::new(0),
-        taken: Cell::new(0),
+        last: Cell::new(end),
     };
     let taker = Taker {
-        ring: Arc::clone(&ring),
+        held: Arc::clone(&held),
         taken: 0,
     };
-    (ring, giver, taker)
+    (held, giver, taker)
 }
 
 impl<T> Held<T> {
@@ -80,38 +137,56 @@ impl<T> Held<T> {
         // AcqRel: pairs with the exchange in `give`, on the same word.
         self.given.fetch_add(0, AcqRel);
     }
+}
 
-    fn slot(&self, count: usize) -> &Slot<T> {
-        &self.slots[count % CAPACITY]
+impl<T> Drop for Held<T> {
+    fn drop(&mut self) {
+        // The taker was dropped before, and has taken everything.
+        let last = self.first.get_mut().segment;
+        // SAFETY: it was boxed, no segment follows it, and both ends are gone.
+        drop(unsafe { Box::from_raw(last.as_ptr()) });
     }
 }
 
 impl<T> Giver<T> {
-    /// Adds an element; gives it back if the ring is full.
+    /// Adds an element.
     #[inline]
-    pub(crate) fn give(&self, element: T) -> Result<(), T> {
-        let given = self.given.get();
-        if given - self.taken.get() == CAPACITY {
-            // Acquire pairs with the release of `take`: the slot has been read.
-            self.taken.set(self.ring.taken.load(Acquire));
-            if given - self.taken.get() == CAPACITY {
-                return Err(element);
-            }
+    pub(crate) fn give(&self, element: T) {
+        let mut last = self.last.get();
+        if last.slot == SEGMENT {
+            last = self.begin_segment(last);
         }
+        // SAFETY: the segment is not freed before the giver has gone on to the next.
+        let (slot, behind) = unsafe { last.slot() };
         // SAFETY: the slot is free, and no taker reaches it before the exchange.
-        unsafe { (*self.ring.slot(given).get()).write(element) };
-        self.given.set(given + 1);
+        unsafe { (*slot.get()).write(element) };
+        self.last.set(behind);
+        let given = self.given.get() + 1;
+        self.given.set(given);
         // Release pairs with the acquire of `take`. Acquire, and an exchange instead
         // of a store, pair with `touch`.
-        self.ring.given.swap(given + 1, AcqRel);
-        Ok(())
+        self.held.given.swap(given, AcqRel);
+    }
+
+    #[cold]
+    fn begin_segment(&self, full: End<T>) -> End<T> {
+        let next = Segment::new();
+        // SAFETY: the taker frees the full segment only after it has seen an element
+        // of the next, which is given later.
+        let full = unsafe { full.segment.as_ref() };
+        // Release: the taker finds the segment as it was made.
+        full.next.store(next.as_ptr(), Release);
+        End {
+            segment: next,
+            slot: 0,
+        }
     }
 
     /// Whether everything has been taken: exact, as only the giver adds.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         // Relaxed: who takes an element that is still there goes through `take`.
-        self.given.get() == self.ring.taken.load(Relaxed)
+        self.given.get() == self.held.taken.load(Relaxed)
     }
 }
 
@@ -119,20 +194,46 @@ impl<T> Taker<T> {
     /// Takes the element that was given first.
     pub(crate) fn take(&mut self) -> Option<T> {
         // Acquire pairs with the release of `give`.
-        if self.ring.given.load(Acquire) == self.taken {
+        if self.held.given.load(Acquire) == self.taken {
             return None;
         }
-        // SAFETY: the giver has filled the slot, and does not reach it before it
-        // sees the store below; there is no other taker.
-        let element = unsafe { (*self.ring.slot(self.taken).get()).assume_init_read() };
+        let mut first = self.first();
+        if first.slot == SEGMENT {
+            first = Self::end_segment(first);
+        }
+        // SAFETY: the segment is live until the taker has gone on to the next.
+        let (slot, behind) = unsafe { first.slot() };
+        // SAFETY: the giver has filled the slot and does not come back to it; there is
+        // no other taker.
+        let element = unsafe { (*slot.get()).assume_init_read() };
+        // SAFETY: only the taker reaches `first`.
+        unsafe { *self.held.first.get() = behind };
         self.taken += 1;
-        self.ring.taken.store(self.taken, Release);
+        self.held.taken.store(self.taken, Release);
         Some(element)
+    }
+
+    fn first(&self) -> End<T> {
+        // SAFETY: only the taker reaches it.
+        unsafe { *self.held.first.get() }
+    }
+
+    /// Frees a segment that is empty, and goes on to the next.
+    fn end_segment(empty: End<T>) -> End<T> {
+        // SAFETY: it was boxed; an element was given after it, so the giver has left
+        // it, and it is reached by nobody else.
+        let empty = unsafe { Box::from_raw(empty.segment.as_ptr()) };
+        // Acquire pairs with the release of `begin_segment`.
+        let next = NonNull::new(empty.next.load(Acquire));
+        End {
+            segment: next.expect("an element was given after a full segment"),
+            slot: 0,
+        }
     }
 
     /// How many wait at least.
     pub(crate) fn len(&self) -> usize {
-        self.ring.len()
+        self.held.len()
     }
 }
 
@@ -147,16 +248,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn gives_in_order_and_refuses_when_full() {
-        let (held, giver, mut taker) = ring();
+    fn gives_in_order_however_many() {
+        let (held, giver, mut taker) = queue();
         for round in 0..3 {
             let numbers = |n: usize| Arc::new(round * 1000 + n);
-            for n in 0..CAPACITY {
-                assert!(giver.give(numbers(n)).is_ok());
-            }
-            assert_eq!(giver.give(numbers(7)), Err(numbers(7)));
-            assert_eq!((held.len(), giver.is_empty()), (CAPACITY, false));
-            for n in 0..CAPACITY {
+            let many = 2 * SEGMENT + 3;
+            (0..many).for_each(|n| giver.give(numbers(n)));
+            assert_eq!((held.len(), giver.is_empty()), (many, false));
+            for n in 0..many {
                 assert_eq!(taker.take(), Some(numbers(n)));
             }
             assert_eq!((taker.take(), held.len()), (None, 0));
@@ -167,10 +266,8 @@ mod tests {
     #[test]
     fn what_is_not_taken_is_dropped_once() {
         let element = Arc::new(());
-        let (held, giver, taker) = ring();
-        for _ in 0..3 {
-            assert!(giver.give(Arc::clone(&element)).is_ok());
-        }
+        let (held, giver, taker) = queue();
+        (0..SEGMENT + 3).for_each(|_| giver.give(Arc::clone(&element)));
         drop((held, giver, taker));
         assert_eq!(Arc::strong_count(&element), 1);
     }
@@ -178,7 +275,7 @@ mod tests {
     #[test]
     fn a_taker_on_another_thread_gets_everything_in_order() {
         const ELEMENTS: usize = if cfg!(miri) { 500 } else { 100_000 };
-        let (_held, giver, mut taker) = ring::<Box<usize>>();
+        let (_held, giver, mut taker) = queue::<Box<usize>>();
         let taking = std::thread::spawn(move || {
             let mut next = 0;
             while next < ELEMENTS {
@@ -192,11 +289,7 @@ mod tests {
             }
         });
         for n in 0..ELEMENTS {
-            let mut element = Box::new(n);
-            while let Err(back) = giver.give(element) {
-                element = back;
-                std::thread::yield_now();
-            }
+            giver.give(Box::new(n));
         }
         taking.join().unwrap();
     }

@@ -34,17 +34,6 @@ impl Offers {
         }
         (!bundle.is_empty()).then_some(bundle)
     }
-
-    /// Moves the oldest of what a long event holds back to the bundles: as many colors
-    /// as one has, so that thieves do not wait for long.
-    pub(crate) fn bundle_held(&mut self) {
-        for _ in 0..BUNDLE_COLORS {
-            let Some(color) = self.held.take() else {
-                return;
-            };
-            self.queue.push_short(color);
-        }
-    }
 }
 
 /// The part of a worker that other threads reach.
@@ -80,7 +69,7 @@ pub(crate) struct Remote {
 
 impl Remote {
     pub(crate) fn new(driver: Box<dyn Driver>, cpu: Option<usize>) -> Self {
-        let (held, giver, taker) = held::ring();
+        let (held, giver, taker) = held::queue();
         Self {
             mailbox: Inbox::new_open(),
             offers: Mutex::new(Offers {
@@ -104,7 +93,7 @@ impl Remote {
         }
     }
 
-    /// The end of the ring of held colors that the worker fills; there is one.
+    /// The end of the queue of held colors that the worker fills; there is one.
     pub(crate) fn take_giver(&self) -> Option<Giver<Ticketed<Ready>>> {
         lock(&self.giver).take()
     }

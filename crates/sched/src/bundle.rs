@@ -125,16 +125,6 @@ impl<C: ReadyColor> Bundle<C> {
         Self::of(VecDeque::with_capacity(colors), 0)
     }
 
-    /// A bundle of one color, with room for as many as may travel together.
-    pub fn begin(color: Ticketed<C>) -> Self {
-        let mut bundle = Self {
-            colors: VecDeque::with_capacity(BUNDLE_COLORS),
-            time_left_cycles: 0,
-        };
-        bundle.push(color);
-        bundle
-    }
-
     /// Adds a color behind the others.
     pub fn push(&mut self, color: Ticketed<C>) {
         self.time_left_cycles += color.time_left_cycles();

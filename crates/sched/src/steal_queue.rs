@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::bundle::{BUNDLE_COLORS, Bundle, ReadyColor, Ticketed, oldest};
+use crate::bundle::{Bundle, ReadyColor, Ticketed, oldest};
 use crate::worth::INTERVALS;
 
 /// How much of what a victim offers a thief takes at the most, as 1/N of its time
@@ -54,18 +54,6 @@ impl<C: ReadyColor> StealQueue<C> {
         self.events += events_of(&color);
         self.time_left_cycles += color.time_left_cycles();
         self.intervals[interval].push_back(color);
-    }
-
-    /// Offers a short color, in a bundle with those offered before it; its ticket must
-    /// be newer than all in the queue.
-    pub fn push_short(&mut self, color: Ticketed<C>) {
-        self.colors += 1;
-        self.events += 1;
-        self.time_left_cycles += color.time_left_cycles();
-        match self.bundles.back_mut() {
-            Some(last) if last.len() < BUNDLE_COLORS => last.push(color),
-            _ => self.bundles.push_back(Bundle::begin(color)),
-        }
     }
 
     /// Offers a bundle of short colors.
@@ -290,7 +278,6 @@ mod tests {
     enum Op {
         Push(u64, usize),
         PushBundle(u8),
-        PushShort,
         TakeOldest,
         Steal(bool),
         StealBase(bool),
@@ -303,7 +290,6 @@ mod tests {
         fn no_color_is_lost_or_doubled(ops in proptest::collection::vec(prop_oneof![
             4 => (0u64..100_000, 0usize..INTERVALS).prop_map(|(t, i)| Op::Push(t, i)),
             2 => (1u8..70).prop_map(Op::PushBundle),
-            2 => Just(Op::PushShort),
             2 => Just(Op::TakeOldest),
             1 => any::<bool>().prop_map(Op::Steal),
             1 => any::<bool>().prop_map(Op::StealBase),
@@ -326,12 +312,6 @@ mod tests {
                             next += 1;
                         }
                         queue.push_bundle(bundle);
-                        None
-                    }
-                    Op::PushShort => {
-                        queue.push_short(color(next, 1, 100));
-                        inside.insert(next, 100);
-                        next += 1;
                         None
                     }
                     Op::TakeOldest => {

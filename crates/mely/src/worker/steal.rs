@@ -14,6 +14,10 @@ use crate::remote::{Offers, Remote};
 /// A steal that took longer was interrupted, and says nothing of what steals cost.
 const STEAL_COST_MAX_CYCLES: u64 = 20_000;
 
+/// How many colors a worker takes back under one lock after a long event: 1 µs, which a
+/// thief may have to wait.
+const HELD_AT_ONCE: usize = 256;
+
 /// How many turns a worker waits after it has looked in vain for work beside its one
 /// color: a look takes a line from each victim, 100 ns, a turn 50 ns or more.
 const LOOK_BESIDE_TURNS: u32 = 32;
@@ -257,11 +261,7 @@ impl Worker {
             self.ready.push(color);
             return;
         };
-        let mut color = color;
-        while let Err(refused) = held.give(color) {
-            self.with_offers(self.remote(), Offers::bundle_held);
-            color = refused;
-        }
+        held.give(color);
         // After the exchange in `give`: a worker that lies down now finds the color.
         if self.shared.idle.hint().sleeping() > 0 {
             self.shared.wake_a_thief();
@@ -272,9 +272,12 @@ impl Worker {
         self.holding.set(false);
         // Release: only that the flag is not seen before what came before it.
         self.remote().busy_long.store(false, Release);
-        if self.held.as_ref().is_some_and(|held| !held.is_empty()) {
+        while self.held.as_ref().is_some_and(|held| !held.is_empty()) {
             self.with_offers(self.remote(), |offers| {
-                while let Some(color) = offers.held.take() {
+                for _ in 0..HELD_AT_ONCE {
+                    let Some(color) = offers.held.take() else {
+                        return;
+                    };
                     self.ready.push(color);
                 }
             });

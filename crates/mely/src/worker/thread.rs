@@ -122,10 +122,11 @@ impl Worker {
         remote.busy_long.store(false, Release);
         drop(remote.mailbox.shut_down());
         self.abandon_events();
-        let take_oldest = |offers: &mut Offers| {
-            offers.bundle_held();
-            offers.queue.take_oldest()
-        };
+        let take_held = |offers: &mut Offers| offers.steal_held();
+        while let Some(bundle) = remote.with_offers(&mut Untimed, take_held) {
+            self.abandon(bundle);
+        }
+        let take_oldest = |offers: &mut Offers| offers.queue.take_oldest();
         while let Some(bundle) = remote.with_offers(&mut Untimed, take_oldest) {
             self.abandon(bundle);
         }
