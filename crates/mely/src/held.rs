@@ -15,12 +15,17 @@ use crate::sync::{Arc, AtomicPtr, AtomicUsize};
 /// Elements of a segment: what allocating one costs (100 ns) is less than 1 ns each.
 const SEGMENT: usize = if cfg!(loom) { 1 } else { 256 };
 
+/// Empty segments that are kept: those of 64 k elements, 2 MB. The allocator takes longer
+/// for a segment, which is more than it keeps at hand, than the giver for filling it.
+const SPARE_MAX: usize = 256;
+
 type Slot<T> = UnsafeCell<MaybeUninit<T>>;
 
 /// So many elements in a row, and where the next ones are.
 struct Segment<T> {
     slots: [Slot<T>; SEGMENT],
-    /// Set by the giver before it gives an element there.
+    /// Set by the giver before it gives an element there; of a spare one, the next
+    /// spare.
     next: AtomicPtr<Segment<T>>,
 }
 
@@ -31,6 +36,73 @@ impl<T> Segment<T> {
             slots: core::array::from_fn(slot),
             next: AtomicPtr::new(ptr::null_mut()),
         })))
+    }
+}
+
+/// Empty segments: the taker pushes, the giver alone pops, so what it has seen on top
+/// cannot be taken away and put back meanwhile.
+struct Spare<T> {
+    top: AtomicPtr<Segment<T>>,
+    segments: AtomicUsize,
+}
+
+impl<T> Spare<T> {
+    fn new() -> Self {
+        Self {
+            top: AtomicPtr::new(ptr::null_mut()),
+            segments: AtomicUsize::new(0),
+        }
+    }
+
+    /// Keeps a segment, or frees it if there are enough.
+    ///
+    /// # Safety
+    ///
+    /// The segment was boxed, and is the caller's alone; it is empty.
+    unsafe fn push(&self, segment: NonNull<Segment<T>>) {
+        // Relaxed: a count for the limit only.
+        if self.segments.fetch_add(1, Relaxed) >= SPARE_MAX {
+            self.segments.fetch_sub(1, Relaxed);
+            // SAFETY: the caller's word.
+            return drop(unsafe { Box::from_raw(segment.as_ptr()) });
+        }
+        let mut top = self.top.load(Relaxed);
+        loop {
+            // SAFETY: as above. Relaxed: the exchange publishes it.
+            unsafe { segment.as_ref() }.next.store(top, Relaxed);
+            // Release pairs with the acquire of `pop`.
+            let new = segment.as_ptr();
+            match self.top.compare_exchange(top, new, Release, Relaxed) {
+                Ok(_) => return,
+                Err(found) => top = found,
+            }
+        }
+    }
+
+    /// For the giver alone.
+    fn pop(&self) -> Option<NonNull<Segment<T>>> {
+        loop {
+            // Acquire pairs with the release of `push`.
+            let top = NonNull::new(self.top.load(Acquire))?;
+            // SAFETY: only the caller takes segments away, so this one is live.
+            let below = unsafe { top.as_ref() }.next.load(Relaxed);
+            let taken = self
+                .top
+                .compare_exchange(top.as_ptr(), below, Acquire, Relaxed);
+            if taken.is_ok() {
+                self.segments.fetch_sub(1, Relaxed);
+                return Some(top);
+            }
+        }
+    }
+}
+
+impl<T> Drop for Spare<T> {
+    fn drop(&mut self) {
+        while let Some(segment) = self.pop() {
+            // SAFETY: it was boxed, and is nobody else's now.
+            drop(unsafe { Box::from_raw(segment.as_ptr()) });
+        }
     }
 }
 
@@ -74,10 +146,11 @@ pub(crate) struct Held<T> {
     taken: AtomicUsize,
     /// The taker's end.
     first: UnsafeCell<End<T>>,
+    spare: Spare<T>,
 }
 
 // SAFETY: a slot is reached by the giver alone until `given` passes it, then by the
-// taker alone; the count is passed on with release and acquire. A segment is freed by
+// taker alone; the count is passed on with release and acquire. A segment is given up by
 // the taker once the giver has gone on to the next, and the last one by who drops the
 // queue. `first` is the taker's alone.
 unsafe impl<T: Send> Sync for Held<T> {}
@@ -110,6 +183,7 @@ pub(crate) fn queue<T>() -> (Arc<Held<T>>, Giver<T>, Taker<T>) {
         given: AtomicUsize::new(0),
         taken: AtomicUsize::new(0),
         first: UnsafeCell::new(end),
+        spare: Spare::new(),
     });
     let giver = Giver {
         held: Arc::clone(&held),
@@ -170,7 +244,7 @@ impl<T> Giver<T> {
 
     #[cold]
     fn begin_segment(&self, full: End<T>) -> End<T> {
-        let next = Segment::new();
+        let next = self.held.spare.pop().unwrap_or_else(Segment::new);
         // SAFETY: the taker frees the full segment only after it has seen an element
         // of the next, which is given later.
         let full = unsafe { full.segment.as_ref() };
@@ -191,42 +265,57 @@ impl<T> Giver<T> {
 }
 
 impl<T> Taker<T> {
-    /// Takes the element that was given first.
-    pub(crate) fn take(&mut self) -> Option<T> {
-        // Acquire pairs with the release of `give`.
-        if self.held.given.load(Acquire) == self.taken {
-            return None;
-        }
-        let mut first = self.first();
-        if first.slot == SEGMENT {
-            first = Self::end_segment(first);
-        }
-        // SAFETY: the segment is live until the taker has gone on to the next.
-        let (slot, behind) = unsafe { first.slot() };
+    /// The element that was given first.
+    pub(crate) fn first(&mut self) -> Option<&T> {
+        let (slot, _) = self.first_slot()?;
         // SAFETY: the giver has filled the slot and does not come back to it; there is
         // no other taker.
+        Some(unsafe { (*slot.get()).assume_init_ref() })
+    }
+
+    /// Takes the element that was given first.
+    pub(crate) fn take(&mut self) -> Option<T> {
+        let (slot, behind) = self.first_slot()?;
+        // SAFETY: as in `first`; it is read once, as the end moves on.
         let element = unsafe { (*slot.get()).assume_init_read() };
-        // SAFETY: only the taker reaches `first`.
-        unsafe { *self.held.first.get() = behind };
+        self.set_end(behind);
         self.taken += 1;
         self.held.taken.store(self.taken, Release);
         Some(element)
     }
 
-    fn first(&self) -> End<T> {
+    /// The slot of the first element, if there is one, and the end behind it.
+    fn first_slot(&mut self) -> Option<(&Slot<T>, End<T>)> {
+        // Acquire pairs with the release of `give`.
+        if self.held.given.load(Acquire) == self.taken {
+            return None;
+        }
         // SAFETY: only the taker reaches it.
-        unsafe { *self.held.first.get() }
+        let mut end = unsafe { *self.held.first.get() };
+        if end.slot == SEGMENT {
+            end = self.end_segment(end);
+            self.set_end(end);
+        }
+        // SAFETY: the segment is live until the taker has gone on to the next.
+        Some(unsafe { end.slot() })
     }
 
-    /// Frees a segment that is empty, and goes on to the next.
-    fn end_segment(empty: End<T>) -> End<T> {
-        // SAFETY: it was boxed; an element was given after it, so the giver has left
-        // it, and it is reached by nobody else.
-        let empty = unsafe { Box::from_raw(empty.segment.as_ptr()) };
+    fn set_end(&mut self, end: End<T>) {
+        // SAFETY: only the taker reaches it.
+        unsafe { *self.held.first.get() = end };
+    }
+
+    /// Gives up a segment that is empty, and goes on to the next.
+    fn end_segment(&self, empty: End<T>) -> End<T> {
         // Acquire pairs with the release of `begin_segment`.
-        let next = NonNull::new(empty.next.load(Acquire));
+        // SAFETY: the segment is live: only the taker takes it away, here.
+        let next = NonNull::new(unsafe { empty.segment.as_ref() }.next.load(Acquire));
+        let next = next.expect("an element was given after a full segment");
+        // SAFETY: an element was given after it, so the giver has left it, and it is
+        // reached by nobody else.
+        unsafe { self.held.spare.push(empty.segment) };
         End {
-            segment: next.expect("an element was given after a full segment"),
+            segment: next,
             slot: 0,
         }
     }
@@ -256,8 +345,10 @@ mod tests {
             (0..many).for_each(|n| giver.give(numbers(n)));
             assert_eq!((held.len(), giver.is_empty()), (many, false));
             for n in 0..many {
+                assert_eq!(taker.first(), Some(&numbers(n)));
                 assert_eq!(taker.take(), Some(numbers(n)));
             }
+            assert_eq!(taker.first(), None);
             assert_eq!((taker.take(), held.len()), (None, 0));
             assert!(giver.is_empty());
         }

@@ -15,6 +15,10 @@ use crate::ready::Ready;
 use crate::sync::{Arc, AtomicBool, AtomicU64, AtomicUsize, Mutex, lock};
 use crate::worker::{self, Driver, HandlerTable};
 
+/// What running a held color is taken to take, in cycles: they are short, and nobody has
+/// summed up how short.
+const HELD_COLOR_CYCLES: u64 = 128;
+
 /// What a worker offers to thieves.
 pub(crate) struct Offers {
     pub(crate) queue: StealQueue<Ready>,
@@ -23,16 +27,28 @@ pub(crate) struct Offers {
 }
 
 impl Offers {
-    /// For a thief: takes about half of what a long event holds back.
+    /// For a thief: takes about half of what is held, a bundle at the most.
     pub(crate) fn steal_held(&mut self) -> Option<Bundle<Ready>> {
-        let half = self.held.len().div_ceil(2).min(BUNDLE_COLORS);
+        let half = self.held.len().div_ceil(2);
+        self.take_held(half, u64::MAX)
+    }
+
+    /// Takes the oldest of what is held: so many colors, and a bundle, at the most, with
+    /// tickets that are older than `before`.
+    pub(crate) fn take_held(&mut self, colors: usize, before: u64) -> Option<Bundle<Ready>> {
         let mut bundle = Bundle::new();
-        while bundle.len() < half
+        while bundle.len() < colors.min(BUNDLE_COLORS)
+            && self.oldest_held() < before
             && let Some(color) = self.held.take()
         {
             bundle.push(color);
         }
         (!bundle.is_empty()).then_some(bundle)
+    }
+
+    /// The ticket of the oldest color that is held; `u64::MAX` if there is none.
+    pub(crate) fn oldest_held(&mut self) -> u64 {
+        self.held.first().map_or(u64::MAX, Ticketed::ticket)
     }
 }
 
@@ -127,6 +143,12 @@ impl Remote {
         self.offered.load(Acquire)
     }
 
+    /// How many colors wait that became ready behind a long event.
+    #[inline]
+    pub(crate) fn held(&self) -> usize {
+        self.held.len()
+    }
+
     /// The oldest ticket among them; `u64::MAX` if there are none.
     #[inline]
     pub(crate) fn oldest_offered(&self) -> u64 {
@@ -143,8 +165,11 @@ impl Remote {
     /// a long event.
     #[inline]
     pub(crate) fn is_worth_a_wake(&self, worth: &Worthiness) -> bool {
-        let offered = self.offered() > 0 || self.held.len() > 0;
-        let much = || worth.worth_a_wake(self.offered_cycles.load(Acquire));
+        let held_colors = self.held.len();
+        let offered = self.offered() > 0 || held_colors > 0;
+        let offered_cycles = || self.offered_cycles.load(Acquire);
+        let held_cycles = held_colors as u64 * HELD_COLOR_CYCLES;
+        let much = || worth.worth_a_wake(offered_cycles().saturating_add(held_cycles));
         // Acquire: as below.
         let held = || self.busy_long.load(Acquire);
         let sent = || held() && self.mailbox.has_elements();

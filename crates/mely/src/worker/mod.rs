@@ -5,6 +5,8 @@
 
 mod costs;
 mod fifo;
+mod long;
+mod next;
 mod outbox;
 mod outside;
 mod run;
@@ -39,10 +41,6 @@ use crate::timers::Timers;
 /// cycles: 40 µs at 2.5 GHz, of which a look (0.4 µs) is 1 %.
 const POLL_INTERVAL_CYCLES: i64 = 100_000;
 
-/// With fewer private colors than this a worker takes back a bundle that it offered:
-/// as many as are fetched ahead, and a few turns.
-const LOW_COLORS: usize = 12;
-
 /// What a turn is taken to cost beyond its events, in cycles.
 const TURN_CYCLES: i64 = 60;
 
@@ -66,6 +64,8 @@ pub(crate) struct Worker {
     pinned: CoreQueue<Ready>,
     /// Where colors wait that become ready while a long event holds the core.
     held: Option<Giver<Ticketed<Ready>>>,
+    /// Nothing that is left there has an older ticket.
+    oldest_held: Cell<u64>,
     costs: Costs,
     nodes: NodePool,
     cells: CellPool,
@@ -110,6 +110,7 @@ impl Worker {
             ready: CoreQueue::new(),
             pinned: CoreQueue::new(),
             held: shared.remotes[index].take_giver(),
+            oldest_held: Cell::new(u64::MAX),
             costs: Costs::new(heuristics, Arc::clone(&shared.penalties))
                 .of_traced(tracer.is_some()),
             nodes: NodePool::new(&shared.free_nodes),
@@ -341,48 +342,6 @@ impl Worker {
         let ticket = self.next_ticket.get();
         self.next_ticket.set(ticket + 1);
         ticket
-    }
-
-    /// Takes the color that is ready longest.
-    #[inline]
-    fn next_color(&self) -> Option<Ticketed<Ready>> {
-        if self.fifo {
-            return self.next_event();
-        }
-        let (colors, oldest) = self.ready.len_and_oldest();
-        match self.is_next(colors, oldest) {
-            true => self.ready.pop(),
-            false => self.next_color_of_three(),
-        }
-    }
-
-    /// Whether the oldest of so many private colors comes before what is pinned or
-    /// offered, and no bundle need be taken back before it.
-    #[inline]
-    fn is_next(&self, colors: usize, oldest: u64) -> bool {
-        let remote = self.remote();
-        oldest < self.pinned.oldest_ticket()
-            && oldest < remote.oldest_offered()
-            && (colors >= LOW_COLORS || remote.oldest_bundle() == u64::MAX)
-    }
-
-    /// The same, while there are also pinned or offered colors.
-    fn next_color_of_three(&self) -> Option<Ticketed<Ready>> {
-        let remote = self.remote();
-        if self.ready.len() < LOW_COLORS && self.ready.newest_ticket() < remote.oldest_bundle() {
-            self.take_back_a_bundle();
-        }
-        let oldest = self.ready.oldest_ticket().min(remote.oldest_offered());
-        if !self.pinned.is_empty() && self.pinned.oldest_ticket() < oldest {
-            return self.pinned.pop();
-        }
-        if remote.offered() > 0 && oldest < self.ready.oldest_ticket() {
-            let taken = self.with_offers(remote, |offers| offers.queue.take_oldest());
-            if let Some(bundle) = taken {
-                self.ready.push_bundle_front(bundle);
-            }
-        }
-        self.ready.pop()
     }
 
     /// Whether the event that is being run is of this color.

@@ -53,10 +53,9 @@ impl Worker {
             remote.counts.readiness.add(ready as u64);
         }
         self.fire_timers(running);
-        remote
-            .counts
-            .ready_colors
-            .set((self.ready.len() + remote.offered() + remote.fifo.colors()) as u64);
+        remote.counts.ready_colors.set(
+            (self.ready.len() + remote.offered() + remote.held() + remote.fifo.colors()) as u64,
+        );
     }
 
     /// Keeps a timer until it is due; sheds its event if there are too many.

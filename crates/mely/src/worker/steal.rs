@@ -1,7 +1,5 @@
 //! Stealing, and what a core does so that others can steal from it.
 
-use std::sync::atomic::Ordering::Release;
-
 use mely_sched::{Bundle, ReadyColor, Ticketed, victims_busiest_first};
 
 use super::Worker;
@@ -13,10 +11,6 @@ use crate::remote::{Offers, Remote};
 
 /// A steal that took longer was interrupted, and says nothing of what steals cost.
 const STEAL_COST_MAX_CYCLES: u64 = 20_000;
-
-/// How many colors a worker takes back under one lock after a long event: 1 µs, which a
-/// thief may have to wait.
-const HELD_AT_ONCE: usize = 256;
 
 /// How many turns a worker waits after it has looked in vain for work beside its one
 /// color: a look takes a line from each victim, 100 ns, a turn 50 ns or more.
@@ -201,6 +195,9 @@ impl Worker {
             idle.searching() > 0,
         );
         if share == 0 || self.remote().offered() > 0 {
+            if self.oldest_held.get() != u64::MAX && self.remote().is_worth_a_wake(&self.worth) {
+                self.shared.wake_a_thief();
+            }
             return;
         }
         self.with_offers(self.remote(), |offers| {
@@ -213,75 +210,6 @@ impl Worker {
             }
         });
         self.shared.wake_a_thief();
-    }
-
-    /// Takes back the oldest bundle of short colors before the last ones here are run,
-    /// so that there is always something to fetch into the cache ahead.
-    pub(super) fn take_back_a_bundle(&self) {
-        let taken = self.with_offers(self.remote(), |offers| offers.queue.take_oldest_bundle());
-        match taken {
-            Some(bundle) if bundle.oldest_ticket() > self.ready.newest_ticket() => {
-                self.ready.push_bundle_back(bundle);
-            }
-            Some(bundle) => {
-                self.with_offers(self.remote(), |offers| offers.queue.push_bundle(bundle));
-            }
-            None => {}
-        }
-    }
-
-    /// Offers everything before an event that may keep this core for long: the
-    /// short colors, and what others send meanwhile.
-    pub(super) fn publish_all(&self) {
-        let remote = self.remote();
-        // Release, and the read-modify-write of the mailbox after it: who pushes
-        // later sees the flag, what was pushed earlier is taken here.
-        remote.busy_long.store(true, Release);
-        self.holding.set(true);
-        if !remote.mailbox.touch_empty() {
-            self.take_mailbox();
-        }
-        if self.shared.config.heuristics.learn && !self.ready.is_empty() {
-            self.with_offers(remote, |offers| {
-                while let Some(bundle) = self.ready.take_oldest() {
-                    offers.queue.push_bundle(bundle);
-                }
-            });
-        }
-        if remote.offered() > 0 {
-            self.shared.wake_a_thief();
-        }
-    }
-
-    /// Offers a short color that became ready behind a long event: it must not wait
-    /// for that to end while another core has nothing to do.
-    pub(super) fn keep_while_holding(&self, color: Ticketed<Ready>) {
-        let held = self.held.as_ref();
-        let Some(held) = held.filter(|_| self.shared.config.heuristics.learn) else {
-            self.ready.push(color);
-            return;
-        };
-        held.give(color);
-        // After the exchange in `give`: a worker that lies down now finds the color.
-        if self.shared.idle.hint().sleeping() > 0 {
-            self.shared.wake_a_thief();
-        }
-    }
-
-    pub(super) fn end_long_event(&self) {
-        self.holding.set(false);
-        // Release: only that the flag is not seen before what came before it.
-        self.remote().busy_long.store(false, Release);
-        while self.held.as_ref().is_some_and(|held| !held.is_empty()) {
-            self.with_offers(self.remote(), |offers| {
-                for _ in 0..HELD_AT_ONCE {
-                    let Some(color) = offers.held.take() else {
-                        return;
-                    };
-                    self.ready.push(color);
-                }
-            });
-        }
     }
 
     /// Ends the search that this worker was woken for, now that it has work; the

@@ -1,0 +1,123 @@
+//! Which color a worker runs next: of its private ones, the pinned, those it offers to
+//! thieves and those that a long event held back, the one that is ready longest.
+
+use mely_sched::{BUNDLE_COLORS, Ticketed};
+
+use super::Worker;
+use crate::ready::Ready;
+
+/// With fewer private colors than this a worker takes back a bundle that it offered:
+/// as many as are fetched ahead, and a few turns.
+const LOW_COLORS: usize = 12;
+
+impl Worker {
+    /// Takes the color that is ready longest.
+    #[inline]
+    pub(super) fn next_color(&self) -> Option<Ticketed<Ready>> {
+        if self.fifo {
+            return self.next_event();
+        }
+        let (colors, oldest) = self.ready.len_and_oldest();
+        match self.is_next(colors, oldest) {
+            true => self.ready.pop(),
+            false => self.next_color_of_all(),
+        }
+    }
+
+    /// Whether the oldest of so many private colors comes before what is pinned, held
+    /// or offered, and nothing need be taken back before it.
+    #[inline]
+    pub(super) fn is_next(&self, colors: usize, oldest: u64) -> bool {
+        let remote = self.remote();
+        oldest < self.pinned.oldest_ticket()
+            && oldest < remote.oldest_offered()
+            && oldest < self.oldest_held.get()
+            && (colors >= LOW_COLORS || !self.could_take_back())
+    }
+
+    /// Whether there is a bundle, or something held, that could follow the last
+    /// private colors.
+    #[inline]
+    fn could_take_back(&self) -> bool {
+        self.oldest_held.get() != u64::MAX || self.remote().oldest_bundle() != u64::MAX
+    }
+
+    /// The oldest color, while there are also pinned, held or offered ones.
+    fn next_color_of_all(&self) -> Option<Ticketed<Ready>> {
+        let remote = self.remote();
+        if self.ready.len() < LOW_COLORS && self.could_take_back() {
+            self.take_back();
+        }
+        if self.oldest_held.get() < self.ready.oldest_ticket() {
+            self.take_back_older_held();
+        }
+        let oldest = self.ready.oldest_ticket().min(remote.oldest_offered());
+        if !self.pinned.is_empty() && self.pinned.oldest_ticket() < oldest {
+            return self.pinned.pop();
+        }
+        if remote.offered() > 0 && oldest < self.ready.oldest_ticket() {
+            let taken = self.with_offers(remote, |offers| offers.queue.take_oldest());
+            if let Some(bundle) = taken {
+                self.ready.push_bundle_front(bundle);
+            }
+        }
+        self.ready.pop()
+    }
+
+    /// Takes back short colors, offered or held, before the last ones here are run, so
+    /// that there is always something to fetch into the cache ahead.
+    fn take_back(&self) {
+        let newest = self.ready.newest_ticket();
+        let (held, bundle) = (self.oldest_held.get(), self.remote().oldest_bundle());
+        if newest >= held.min(bundle) {
+            return;
+        }
+        match held < bundle {
+            true => self.take_back_held(),
+            false => self.take_back_a_bundle(),
+        }
+    }
+
+    /// Takes back what is held, behind all private colors.
+    fn take_back_held(&self) {
+        let left = self.with_offers(self.remote(), |offers| {
+            for _ in 0..BUNDLE_COLORS {
+                let Some(color) = offers.held.take() else {
+                    break;
+                };
+                self.ready.push(color);
+            }
+            offers.oldest_held()
+        });
+        self.oldest_held.set(left);
+    }
+
+    /// Takes back what is held and older than all private colors.
+    fn take_back_older_held(&self) {
+        let before = self.ready.oldest_ticket();
+        let (taken, left) = self.with_offers(self.remote(), |offers| {
+            (
+                offers.take_held(BUNDLE_COLORS, before),
+                offers.oldest_held(),
+            )
+        });
+        self.oldest_held.set(left);
+        if let Some(bundle) = taken {
+            self.ready.push_bundle_front(bundle);
+        }
+    }
+
+    /// Takes back the oldest bundle of short colors.
+    fn take_back_a_bundle(&self) {
+        let taken = self.with_offers(self.remote(), |offers| offers.queue.take_oldest_bundle());
+        match taken {
+            Some(bundle) if bundle.oldest_ticket() > self.ready.newest_ticket() => {
+                self.ready.push_bundle_back(bundle);
+            }
+            Some(bundle) => {
+                self.with_offers(self.remote(), |offers| offers.queue.push_bundle(bundle));
+            }
+            None => {}
+        }
+    }
+}
