@@ -26,15 +26,19 @@ const SLOWER_MAX: f64 = 1.2;
 /// How often to look before the first run.
 const LOOKS: usize = 25;
 
-/// How long, and how often, to wait for free cores before a run.
+/// How long to wait at a time for free cores before a run.
 const PAUSE: Duration = Duration::from_millis(100);
-const PAUSES_MAX: usize = 50;
+
+/// How often a benchmark waits, over all its runs: a minute. On a machine that is never
+/// free it goes on then, and tells which runs were disturbed.
+const PAUSES_MAX: u32 = 600;
 
 /// Times the same work again and again.
 pub(crate) struct Gauge {
     workers: usize,
     /// The shortest time seen.
     best: Duration,
+    pauses_left: u32,
 }
 
 impl Gauge {
@@ -43,6 +47,7 @@ impl Gauge {
         Self {
             workers: workers.min(allowed_cpus().len()).max(1),
             best: Duration::MAX,
+            pauses_left: PAUSES_MAX,
         }
     }
 
@@ -63,10 +68,8 @@ impl Gauge {
 
     /// Waits for that a while; goes on in any case.
     pub(crate) fn wait_until_free(&mut self) {
-        for _ in 0..PAUSES_MAX {
-            if self.is_free() {
-                return;
-            }
+        while self.pauses_left > 0 && !self.is_free() {
+            self.pauses_left -= 1;
             thread::sleep(PAUSE);
         }
     }
