@@ -3,7 +3,9 @@
 use std::path::PathBuf;
 use std::{fmt, io};
 
+use crate::engine::SimulationError;
 use crate::machine::MachineError;
+use crate::mely::NoSuchWorker;
 
 /// Why a command of the simulator failed.
 #[derive(Debug)]
@@ -22,6 +24,10 @@ pub enum Error {
     Output(io::Error),
     /// This machine could not be measured.
     Calibration(String),
+    /// A simulation could not be begun, or could not go on.
+    Simulation(SimulationError),
+    /// A workload needs more cores than the machine has.
+    TooFewCores(NoSuchWorker),
 }
 
 impl Error {
@@ -37,7 +43,7 @@ impl Error {
     pub fn is_usage(&self) -> bool {
         matches!(
             self,
-            Error::Machine(MachineError::Unknown { .. } | MachineError::Cores { .. })
+            Error::Machine(MachineError::Unknown { .. } | MachineError::Cores { .. }) | Error::TooFewCores(_)
         )
     }
 }
@@ -49,6 +55,10 @@ impl fmt::Display for Error {
             Error::File { path, source } => write!(f, "{}: {source}", path.display()),
             Error::Output(source) => write!(f, "standard output: {source}"),
             Error::Calibration(what) => write!(f, "this machine cannot be measured: {what}"),
+            Error::Simulation(error) => write!(f, "the simulation: {error}"),
+            Error::TooFewCores(error) => {
+                write!(f, "this workload needs a machine with more cores: {error}")
+            }
         }
     }
 }
@@ -58,6 +68,8 @@ impl std::error::Error for Error {
         match self {
             Error::Machine(error) => Some(error),
             Error::File { source, .. } | Error::Output(source) => Some(source),
+            Error::Simulation(error) => Some(error),
+            Error::TooFewCores(error) => Some(error),
             Error::Calibration(_) => None,
         }
     }
@@ -66,5 +78,17 @@ impl std::error::Error for Error {
 impl From<MachineError> for Error {
     fn from(error: MachineError) -> Self {
         Error::Machine(error)
+    }
+}
+
+impl From<SimulationError> for Error {
+    fn from(error: SimulationError) -> Self {
+        Error::Simulation(error)
+    }
+}
+
+impl From<NoSuchWorker> for Error {
+    fn from(error: NoSuchWorker) -> Self {
+        Error::TooFewCores(error)
     }
 }

@@ -5,6 +5,7 @@
 //! | [`engine`] | the machine under the workers: virtual cores, on one thread |
 //! | [`machine`] | what a machine is: its file, its shape, its caches |
 //! | `calibrate` | measures this machine and writes its file |
+//! | [`paper`] | the papers' workloads on their machine, and what they measured |
 //! | `commands` | `mely sim`: a file for each subcommand |
 
 mod calibrate;
@@ -12,8 +13,9 @@ mod commands;
 pub mod engine;
 mod error;
 pub mod machine;
+pub mod paper;
 
-pub use commands::{CalibrateOptions, MachinesOptions, Sim, run};
+pub use commands::{CalibrateOptions, MachinesOptions, PaperOptions, Sim, run};
 pub use error::Error;
 
 /// Mely, as it is simulated, from the source of production: the types here are others

@@ -2,9 +2,11 @@
 
 mod calibrate;
 mod machines;
+mod paper;
 
 pub use calibrate::CalibrateOptions;
 pub use machines::MachinesOptions;
+pub use paper::PaperOptions;
 
 use clap::Subcommand;
 
@@ -17,6 +19,8 @@ pub enum Sim {
     Calibrate(CalibrateOptions),
     /// List the machines that come with Mely, or show the file of one.
     Machines(MachinesOptions),
+    /// Simulate the papers' tables on their machine, beside what they measured.
+    Paper(PaperOptions),
 }
 
 /// Does a job of the simulator, and prints what it found.
@@ -38,5 +42,6 @@ pub fn run(sim: &Sim) -> Result<(), Error> {
     match sim {
         Sim::Calibrate(options) => calibrate::run(options),
         Sim::Machines(options) => machines::run(options),
+        Sim::Paper(options) => paper::run(options),
     }
 }

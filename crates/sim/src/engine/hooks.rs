@@ -161,7 +161,7 @@ impl Hooks for Engine {
         let now = self.clock.get();
         let next = self.locks.borrow_mut().free(address, now);
         if let Some(next) = next.filter(|&next| next != OUTSIDE) {
-            let due = self.cores.get_lock(next, now);
+            let due = self.cores.get_lock(next, now + self.costs.handover);
             self.lower_limit(due);
         }
     }
