@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use super::{Costs, Memory, MemoryModel, Order, Settings};
 use crate::machine::{self, Caches, Counts, Machine, MachineError, Memory as _, Regular};
-use crate::mely::Access;
+use crate::mely::{Access, Policy, QueueKind};
 use crate::mely::topology::{CacheKind, CacheSpec, Spec, Topology};
 
 /// What the caches of a simulated machine were asked for: it can be read while a
@@ -25,16 +25,18 @@ impl CacheCounts {
 }
 
 impl Settings {
-    /// A machine as its file describes it, in the order of time.
+    /// A machine as its file describes it, in the order of time, for a runtime of a
+    /// policy: the queues of colors take time that those of events do not.
     ///
     /// ```
     /// use mely_sim::engine::{Settings, Simulation};
     /// use mely_sim::machine::Machine;
-    /// use mely_sim::mely::Builder;
+    /// use mely_sim::mely::{Builder, Policy};
     ///
     /// let machine = Machine::find("xeon-e5410")?;
-    /// let (settings, caches) = Settings::on(&machine)?;
-    /// let simulation = Simulation::new(Builder::default(), settings)?;
+    /// let (settings, caches) = Settings::on(&machine, Policy::Mely)?;
+    /// let builder = Builder::default().policy(Policy::Mely);
+    /// let simulation = Simulation::new(builder, settings)?;
     /// simulation.handle().fresh_color().post(|(), cx| cx.spend(100));
     /// simulation.run_until_idle()?;
     /// assert!(caches.total(&machine).accesses() > 0);
@@ -44,7 +46,7 @@ impl Settings {
     /// # Errors
     /// [`MachineError::Value`] when the machine makes no sense, or when its packages are
     /// not alike: a topology of the runtime is made of equal ones.
-    pub fn on(machine: &Machine) -> Result<(Self, CacheCounts), MachineError> {
+    pub fn on(machine: &Machine, policy: Policy) -> Result<(Self, CacheCounts), MachineError> {
         let wrong = |key: &str, what: String| MachineError::Value {
             file: machine.name.clone(),
             key: key.to_owned(),
@@ -66,7 +68,7 @@ impl Settings {
         let settings = Self {
             topology,
             hertz: machine.frequency_hz as f64,
-            costs: Costs::on(machine),
+            costs: Costs::on(machine, policy),
             memory: MemoryModel::Lines(Box::new(memory)),
             order: Order::Time { slack: 0 },
             trace: false,
@@ -76,17 +78,21 @@ impl Settings {
 }
 
 impl Costs {
-    /// What the scheduler and the system take on a machine. Queue operations come with
-    /// the posting and the taking of an event; what a machine's file does not have is
-    /// as in [`Costs::default`].
+    /// What the scheduler and the system take on a machine. Where colors have queues,
+    /// somebody put the color of a turn into the queue of its core, and the turn takes
+    /// it out. What a machine's file does not have is as in [`Costs::default`].
     #[must_use]
-    pub fn on(machine: &Machine) -> Self {
+    pub fn on(machine: &Machine, policy: Policy) -> Self {
+        let queues = match policy.heuristics().queues {
+            QueueKind::ColorQueues => 2,
+            QueueKind::EventFifo => 0,
+        };
         let (runtime, sync) = (&machine.runtime, &machine.sync);
         let transfer = &machine.transfer;
         Self {
-            post: runtime.post_cycles + runtime.queue_cycles,
-            event: runtime.event_cycles + runtime.queue_cycles,
-            turn: runtime.turn_cycles,
+            post: runtime.post_cycles,
+            event: runtime.event_cycles,
+            turn: runtime.turn_cycles + queues * runtime.queue_cycles,
             steal: runtime.steal_cycles,
             scan: sync.list_link_cycles,
             wake: sync.wake_call_cycles,

@@ -31,7 +31,7 @@ static PIPELINE: Pipeline = Pipeline {
     bytes: ARRAY_BYTES,
     work_cycles: WORK_CYCLES,
     // Of one source all arrays on their way, 4 MB, fit into its level-2 cache of 6 MB:
-    // otherwise there were no cache to be aware of.
+    // otherwise there were no cache to be aware of, and none without stealing.
     messages: 25,
 };
 

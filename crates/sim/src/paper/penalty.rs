@@ -22,9 +22,9 @@ use crate::mely::{Access, Context, Handler};
 /// Events A in a round.
 const CHAINS: usize = 100;
 /// Pieces of an array: with [`PIECE_BYTES`] less than a hundredth of 6 MB.
-const PIECES: usize = 12;
+const PIECES: usize = 8;
 /// What an event B accesses. Calibrated: Libasync-smp without stealing.
-const PIECE_BYTES: usize = 64 * 64;
+const PIECE_BYTES: usize = 99 * 64;
 /// What an allocator takes for a large piece of memory: not given, and little beside
 /// what writing it takes.
 const ALLOCATE_CYCLES: u64 = 500;
@@ -32,7 +32,7 @@ const ALLOCATE_CYCLES: u64 = 500;
 /// What profiling says: without stealing, from this simulation.
 static CREATE: Handler = Handler::new("penalty::A").cost_cycles(7_000);
 static ACCESS: Handler = Handler::new("penalty::B")
-    .cost_cycles(550)
+    .cost_cycles(850)
     .penalty(1000);
 static ROUND: Handler = Handler::new("penalty::Round");
 

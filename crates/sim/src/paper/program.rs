@@ -59,7 +59,7 @@ impl Workload {
         machine: &Machine,
         size: Size,
     ) -> Result<Measured, Error> {
-        let (settings, caches) = Settings::on(machine)?;
+        let (settings, caches) = Settings::on(machine, policy)?;
         let mut builder = Builder::default().policy(policy);
         if !self.cores.is_empty() {
             builder = builder.cores(self.cores.iter().copied());

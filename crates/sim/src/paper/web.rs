@@ -11,7 +11,8 @@
 //! connection, in seed 002 with one.
 
 use std::rc::Rc;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::clients::Clients;
 use super::pipeline;
@@ -76,12 +77,17 @@ pub(super) static CFSE: Workload = Workload {
     build: |simulation, _size| build(simulation, 1, true),
 };
 
+/// The connections that Epoll watches, by client.
+type Watched = Vec<Option<Colored<Connection>>>;
+
 /// What all handlers know.
 struct Server {
     clients: Arc<Clients>,
-    connections: Mutex<Vec<Option<Colored<Connection>>>>,
+    /// Of each client, whether it has a connection: the kernel's knowledge, which takes
+    /// no time of the program's.
+    open: Vec<AtomicBool>,
     requests: u32,
-    epoll: Color,
+    epoll: Colored<Watched>,
     gate: Color,
 }
 
@@ -92,23 +98,28 @@ struct Connection {
 }
 
 impl Server {
-    fn connections(&self) -> MutexGuard<'_, Vec<Option<Colored<Connection>>>> {
-        let connections = self.connections.lock();
-        connections.unwrap_or_else(PoisonError::into_inner)
+    /// Relaxed: a simulation is one thread.
+    fn is_open(&self, client: u32) -> bool {
+        self.open[client as usize].load(Ordering::Relaxed)
+    }
+
+    fn set_open(&self, client: u32, open: bool) {
+        self.open[client as usize].store(open, Ordering::Relaxed);
     }
 
     /// A request comes, or a connection and its first request.
     fn ready(self: &Arc<Self>, client: u32) {
         let server = Arc::clone(self);
-        self.epoll.via(&EPOLL).post(move |(), cx| {
+        self.epoll.via(&EPOLL).post(move |watched, cx| {
             cx.spend(EPOLL_CYCLES);
-            let open = server.connections()[client as usize].clone();
-            match open {
-                Some(connection) => connection.via(&READ).post(Connection::read),
-                None => {
+            match &watched[client as usize] {
+                Some(connection) if server.is_open(client) => {
+                    connection.via(&READ).post(Connection::read);
+                }
+                _ => {
                     let gate = server.gate.clone();
-                    gate.via(&ACCEPT)
-                        .post(move |(), cx| server.accept(client, cx));
+                    let accept = gate.via(&ACCEPT);
+                    accept.post(move |(), cx| server.accept(client, cx));
                 }
             }
         });
@@ -126,10 +137,11 @@ impl Server {
         });
         // The home is a worker: it was taken modulo their number.
         let Ok(connection) = connection else { return };
-        self.connections()[client as usize] = Some(connection.clone());
-        self.epoll.via(&REGISTER).post(move |(), cx| {
+        self.set_open(client, true);
+        self.epoll.via(&REGISTER).post(move |watched, cx| {
             cx.spend(REGISTER_CYCLES);
             connection.via(&READ).post(Connection::read);
+            watched[client as usize] = Some(connection);
         });
     }
 }
@@ -174,8 +186,7 @@ impl Connection {
 
     fn close(&mut self, cx: &mut Context<'_, Self>) {
         cx.spend(CLOSE_CYCLES);
-        self.server.connections()[self.client as usize] = None;
-        self.left = self.server.requests;
+        self.server.set_open(self.client, false);
         let (gate, server, client) = (
             self.server.gate.clone(),
             Arc::clone(&self.server),
@@ -197,9 +208,12 @@ fn build(simulation: &Simulation, requests: u32, pin_gate: bool) -> Result<Begin
     };
     let server = Arc::new(Server {
         clients: Arc::clone(&clients),
-        connections: Mutex::new(vec![None; CLIENTS as usize]),
+        open: (0..CLIENTS).map(|_| AtomicBool::new(false)).collect(),
         requests,
-        epoll: handle.color_options().pinned(0).fresh()?,
+        epoll: handle
+            .color_options()
+            .pinned(0)
+            .colored(vec![None; CLIENTS as usize])?,
         gate: gate.fresh()?,
     });
     let ask = Rc::new(move |client| server.ready(client));
