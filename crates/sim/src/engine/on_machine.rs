@@ -79,20 +79,21 @@ impl Settings {
 
 impl Costs {
     /// What the scheduler and the system take on a machine. Where colors have queues,
-    /// somebody put the color of a turn into the queue of its core, and the turn takes
-    /// it out. What a machine's file does not have is as in [`Costs::default`].
+    /// who posts puts the color into the queue of its core, and a turn takes it out: as
+    /// if no color had two events at a time. What a machine's file does not have is as
+    /// in [`Costs::default`].
     #[must_use]
     pub fn on(machine: &Machine, policy: Policy) -> Self {
-        let queues = match policy.heuristics().queues {
-            QueueKind::ColorQueues => 2,
+        let queue = match policy.heuristics().queues {
+            QueueKind::ColorQueues => machine.runtime.queue_cycles,
             QueueKind::EventFifo => 0,
         };
         let (runtime, sync) = (&machine.runtime, &machine.sync);
         let transfer = &machine.transfer;
         Self {
-            post: runtime.post_cycles,
+            post: runtime.post_cycles + queue,
             event: runtime.event_cycles,
-            turn: runtime.turn_cycles + queues * runtime.queue_cycles,
+            turn: runtime.turn_cycles + queue,
             steal: runtime.steal_cycles,
             scan: sync.list_link_cycles,
             wake: sync.wake_call_cycles,

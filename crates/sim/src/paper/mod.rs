@@ -9,7 +9,7 @@
 //! | `unbalanced`, `penalty`, `cache_efficient` | the microbenchmarks of seed 000 |
 //! | `pipeline`, `cache_aware`, `batch`, `pinning` | those of seed 002 |
 //! | `web`, `files` | the two servers of both |
-//! | `clients` | who asks the servers |
+//! | `clients`, `epoll` | who asks the servers; what the kernel tells of them |
 //! | `rounds`, `arrays` | the end of a round; the allocator of the workloads |
 //! | `program` | running one, and the columns |
 //! | `published`, `reasons` | what the papers measured; why a prediction is off |
@@ -32,6 +32,7 @@ mod batch;
 mod cache_aware;
 mod cache_efficient;
 mod clients;
+mod epoll;
 mod files;
 mod orderings;
 mod penalty;

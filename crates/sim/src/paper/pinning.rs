@@ -4,7 +4,7 @@
 //! | handler | color | does |
 //! |---|---|---|
 //! | Epoll | 0, never stolen | finds what is ready |
-//! | Accept | the gate's, begins on the first core | accepts a connection |
+//! | Accept | the gate's, begins on the first core | accepts all that wait |
 //! | Read | the connection's | reads one byte |
 //! | Write | the connection's | writes one byte |
 //! | Close | the gate's | closes the connection |
@@ -15,6 +15,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use super::clients::Clients;
+use super::epoll::Ready;
 use super::pipeline::CORES;
 use super::program::{Begin, Size, Workload};
 use crate::Error;
@@ -26,15 +27,13 @@ const CLIENTS: u32 = 64;
 /// Connections of a round.
 const ROUND: u64 = 200;
 
-/// Of the ready descriptors that one system call brings, the part of each.
-const EPOLL_CYCLES: u64 = 1_000;
 /// Mostly system calls, as measured in production.
 const ACCEPT_CYCLES: u64 = 20_000;
 const READ_CYCLES: u64 = 5_000;
 const WRITE_CYCLES: u64 = 19_000;
 const CLOSE_CYCLES: u64 = 18_000;
 
-static EPOLL: Handler = Handler::new("pinning::Epoll").cost_cycles(EPOLL_CYCLES as u32);
+static EPOLL: Handler = Handler::new("pinning::Epoll").cost_cycles(5_000);
 static ACCEPT: Handler = Handler::new("pinning::Accept").cost_cycles(ACCEPT_CYCLES as u32);
 static READ: Handler = Handler::new("pinning::Read").cost_cycles(READ_CYCLES as u32);
 static WRITE: Handler = Handler::new("pinning::Write").cost_cycles(WRITE_CYCLES as u32);
@@ -103,12 +102,16 @@ fn build(simulation: &Simulation, _size: Size) -> Result<Begin, Error> {
         clients: Arc::clone(&clients),
     })?;
     let epoll = handle.color_options().pinned(0).fresh()?;
+    let ready = Arc::<Ready>::default();
     let ask = Rc::new(move |client| {
-        let gate = gate.clone();
+        if !ready.add(client) {
+            return;
+        }
+        let (ready, gate) = (Arc::clone(&ready), gate.clone());
         epoll.via(&EPOLL).post(move |(), cx| {
-            cx.spend(EPOLL_CYCLES);
-            gate.via(&ACCEPT)
-                .post(move |gate, cx| gate.accept(client, cx));
+            let new = ready.take(cx);
+            let accept = gate.via(&ACCEPT);
+            accept.post(move |gate, cx| new.iter().for_each(|&client| gate.accept(client, cx)));
         });
     });
     Ok(Box::new(move |simulation, rounds| {

@@ -15,6 +15,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::clients::Clients;
+use super::epoll::Ready;
 use super::pipeline;
 use super::program::{Begin, Workload};
 use crate::Error;
@@ -28,7 +29,6 @@ const ROUND: u64 = 1_000;
 
 /// What handlers take; the papers have none of it. System calls are those that
 /// production measures on the server of one byte; without one they are short.
-const EPOLL_CYCLES: u64 = 1_000;
 const ACCEPT_CYCLES: u64 = 20_000;
 const REGISTER_CYCLES: u64 = 2_000;
 const READ_CYCLES: u64 = 5_000;
@@ -49,7 +49,7 @@ const fn handler(name: &'static str, cycles: u64) -> Handler {
     Handler::new(name).cost_cycles(cycles as u32)
 }
 
-static EPOLL: Handler = handler("web::Epoll", EPOLL_CYCLES);
+static EPOLL: Handler = handler("web::Epoll", 10_000);
 static ACCEPT: Handler = handler("web::Accept", ACCEPT_CYCLES);
 static REGISTER: Handler = handler("web::RegisterFdInEpoll", REGISTER_CYCLES);
 static READ: Handler = handler("web::ReadRequest", READ_CYCLES);
@@ -83,6 +83,7 @@ type Watched = Vec<Option<Colored<Connection>>>;
 /// What all handlers know.
 struct Server {
     clients: Arc<Clients>,
+    ready: Ready,
     /// Of each client, whether it has a connection: the kernel's knowledge, which takes
     /// no time of the program's.
     open: Vec<AtomicBool>,
@@ -108,24 +109,34 @@ impl Server {
     }
 
     /// A request comes, or a connection and its first request.
-    fn ready(self: &Arc<Self>, client: u32) {
-        let server = Arc::clone(self);
-        self.epoll.via(&EPOLL).post(move |watched, cx| {
-            cx.spend(EPOLL_CYCLES);
-            match &watched[client as usize] {
-                Some(connection) if server.is_open(client) => {
-                    connection.via(&READ).post(Connection::read);
-                }
-                _ => {
-                    let gate = server.gate.clone();
-                    let accept = gate.via(&ACCEPT);
-                    accept.post(move |(), cx| server.accept(client, cx));
-                }
-            }
-        });
+    fn arrive(self: &Arc<Self>, client: u32) {
+        if self.ready.add(client) {
+            let server = Arc::clone(self);
+            let epoll = self.epoll.via(&EPOLL);
+            epoll.post(move |watched, cx| server.look(watched, cx));
+        }
     }
 
-    fn accept(self: Arc<Self>, client: u32, cx: &mut Context<'_>) {
+    /// Epoll.
+    fn look(self: Arc<Self>, watched: &mut Watched, cx: &mut Context<'_, Watched>) {
+        let mut new = Vec::new();
+        for client in self.ready.take(cx) {
+            match &watched[client as usize] {
+                Some(connection) if self.is_open(client) => {
+                    connection.via(&READ).post(Connection::read);
+                }
+                _ => new.push(client),
+            }
+        }
+        if !new.is_empty() {
+            let server = Arc::clone(&self);
+            let accept = self.gate.via(&ACCEPT);
+            // All that wait, in one event.
+            accept.post(move |(), cx| new.iter().for_each(|&client| server.accept(client, cx)));
+        }
+    }
+
+    fn accept(self: &Arc<Self>, client: u32, cx: &mut Context<'_>) {
         cx.spend(ACCEPT_CYCLES);
         let handle = cx.handle();
         let home = client as usize % handle.workers();
@@ -133,7 +144,7 @@ impl Server {
             client,
             // Not all connections end at the same time.
             left: 1 + client.wrapping_mul(7) % self.requests,
-            server: Arc::clone(&self),
+            server: Arc::clone(self),
         });
         // The home is a worker: it was taken modulo their number.
         let Ok(connection) = connection else { return };
@@ -208,6 +219,7 @@ fn build(simulation: &Simulation, requests: u32, pin_gate: bool) -> Result<Begin
     };
     let server = Arc::new(Server {
         clients: Arc::clone(&clients),
+        ready: Ready::default(),
         open: (0..CLIENTS).map(|_| AtomicBool::new(false)).collect(),
         requests,
         epoll: handle
@@ -216,7 +228,7 @@ fn build(simulation: &Simulation, requests: u32, pin_gate: bool) -> Result<Begin
             .colored(vec![None; CLIENTS as usize])?,
         gate: gate.fresh()?,
     });
-    let ask = Rc::new(move |client| server.ready(client));
+    let ask = Rc::new(move |client| server.arrive(client));
     Ok(Box::new(move |simulation, rounds| {
         let requests = u64::from(rounds) * ROUND;
         clients.start(simulation, (CLIENTS, 1), requests, Rc::clone(&ask) as _);

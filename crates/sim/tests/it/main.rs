@@ -2,5 +2,6 @@
 
 mod machine_files;
 mod order;
+mod paper;
 mod programs;
 mod time;
