@@ -53,8 +53,7 @@ impl Cell {
     /// Whether a prediction is more than a quarter off.
     #[must_use]
     pub fn is_off(&self) -> bool {
-        let off = |ratio: f64| (ratio - 1.0).abs() > TOLERANCE;
-        !self.calibrated && self.ratio().is_none_or(off)
+        !self.calibrated && self.ratio().is_none_or(|ratio| !is_near(ratio))
     }
 }
 
@@ -92,7 +91,8 @@ impl Report {
                 calibrated: published.calibrated,
                 reason: None,
             };
-            if cell.is_off() || cell.calibrated {
+            let missed = cell.ratio().is_some_and(|ratio| !is_near(ratio));
+            if cell.is_off() || (cell.calibrated && missed) {
                 cell.reason = reasons::reason(table, row, column);
             }
             cells.push(cell);
@@ -215,6 +215,10 @@ impl Report {
             );
         }
     }
+}
+
+fn is_near(ratio: f64) -> bool {
+    (ratio - 1.0).abs() <= TOLERANCE
 }
 
 /// A figure in few digits.
