@@ -43,7 +43,8 @@ impl Error {
     pub fn is_usage(&self) -> bool {
         matches!(
             self,
-            Error::Machine(MachineError::Unknown { .. } | MachineError::Cores { .. }) | Error::TooFewCores(_)
+            Error::Machine(MachineError::Unknown { .. } | MachineError::Cores { .. })
+                | Error::TooFewCores(_)
         )
     }
 }

@@ -111,5 +111,8 @@ fn wrong_tables_and_policies_are_told() {
     assert!(said.contains("mely: "), "{said}");
     let (code, help, _) = sim(&["paper", "--help"]);
     assert_eq!(code, 0);
-    assert!(help.contains("--json") && help.contains("cfse-web"), "{help}");
+    assert!(
+        help.contains("--json") && help.contains("cfse-web"),
+        "{help}"
+    );
 }

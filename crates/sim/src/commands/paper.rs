@@ -58,10 +58,7 @@ pub(super) fn run(options: &PaperOptions) -> Result<(), Error> {
     if let Some(path) = &options.json {
         write_json(path, &report)?;
     }
-    let head = format!(
-        "simulated on {}: {}\n",
-        machine.name, machine.description
-    );
+    let head = format!("simulated on {}: {}\n", machine.name, machine.description);
     let mut out = io::stdout();
     let written = out.write_all((head + &report.text()).as_bytes());
     written.map_err(Error::Output)
@@ -76,7 +73,11 @@ fn chosen(options: &PaperOptions) -> Vec<(Table, Policy)> {
         [] => table.policies(),
         policies => policies.to_vec(),
     };
-    let of = |&table: &Table| policies(table).into_iter().map(move |policy| (table, policy));
+    let of = |&table: &Table| {
+        policies(table)
+            .into_iter()
+            .map(move |policy| (table, policy))
+    };
     tables.iter().flat_map(of).collect()
 }
 

@@ -5,8 +5,8 @@ use std::rc::Rc;
 
 use super::{Costs, Memory, MemoryModel, Order, Settings};
 use crate::machine::{self, Caches, Counts, Machine, MachineError, Memory as _, Regular};
-use crate::mely::{Access, Policy, QueueKind};
 use crate::mely::topology::{CacheKind, CacheSpec, Spec, Topology};
+use crate::mely::{Access, Policy, QueueKind};
 
 /// What the caches of a simulated machine were asked for: it can be read while a
 /// simulation has them.

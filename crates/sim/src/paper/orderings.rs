@@ -35,8 +35,7 @@ use Policy::{
     MelyLocality, MelyNoSteal, MelyPenalty, MelyTimeLeft,
 };
 use Table::{
-    Batch, CacheAware, CacheEfficient, CfseFiles, CfseWeb, Files, Penalty, Pinning, Unbalanced,
-    Web,
+    Batch, CacheAware, CacheEfficient, CfseFiles, CfseWeb, Files, Penalty, Pinning, Unbalanced, Web,
 };
 
 /// Every ordering that the papers report.

@@ -31,9 +31,7 @@ const ALLOCATE_CYCLES: u64 = 500;
 
 /// What profiling says: without stealing, from this simulation.
 static CREATE: Handler = Handler::new("penalty::A").cost_cycles(7_000);
-static ACCESS: Handler = Handler::new("penalty::B")
-    .cost_cycles(850)
-    .penalty(1000);
+static ACCESS: Handler = Handler::new("penalty::B").cost_cycles(850).penalty(1000);
 static ROUND: Handler = Handler::new("penalty::Round");
 
 pub(super) static WORKLOAD: Workload = Workload {

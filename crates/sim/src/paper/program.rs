@@ -90,7 +90,10 @@ impl Workload {
         let cycles = (end - start) as f64;
         let seconds = cycles / after.cycles_per_second;
         let events = |snapshot: &Snapshot| -> u64 {
-            let handlers = self.counted.iter().filter_map(|name| snapshot.handler(name));
+            let handlers = self
+                .counted
+                .iter()
+                .filter_map(|name| snapshot.handler(name));
             handlers.map(|handler| handler.events).sum()
         };
         let more = |count: fn(&WorkerMetrics) -> u64| {

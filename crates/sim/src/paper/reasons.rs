@@ -12,7 +12,7 @@ const MEAN_EVENT: &str = "the mean event of the workload takes 698 cycles: steal
 const MEAN_LONG: &str = "a steal takes one color, and the mean long event takes 30 000 cycles";
 const STEAL_LOCK: &str = "what thieves may take is behind one lock in the product, which they \
                           hold while they choose";
-const CHAINS: &str = "the paper leaves open how many events and arrays there are: with a hundred \
+const CHAINS: &str = "likely: the paper leaves open how many events and arrays there are: with a hundred \
                       chains of nine events nearly all work can go to the other cores";
 const MISS_UNIT: &str = "the unit is read as misses of a thousand events; few events B are \
                          stolen at all";
@@ -23,9 +23,9 @@ const CHEAP_LOCKS: &str = "locks are handed over in order, without the bus traff
                            that spin";
 const CACHE_SHARE: &str = "the paper does not say what its share is of, nor how many arrays are \
                            on their way: here those of a pair fit into its cache";
-const LIGHT: &str = "handlers take 500 cycles, as measured in production: those of the paper \
+const LIGHT: &str = "likely: handlers take 500 cycles, as measured in production: those of the paper \
                      must have taken longer";
-const TWO_OF_FOUR: &str = "two of four cores begin all messages: a steal can only gain, unless it \
+const TWO_OF_FOUR: &str = "likely: two of four cores begin all messages: a steal can only gain, unless it \
                            costs what it did in the paper (see unbalanced)";
 const EVEN: &str = "all cores are loaded alike without stealing, and there is little to gain: \
                     what the handlers of the paper's server took is not given";
