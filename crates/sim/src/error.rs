@@ -28,6 +28,27 @@ pub enum Error {
     Simulation(SimulationError),
     /// A workload needs more cores than the machine has.
     TooFewCores(NoSuchWorker),
+    /// A trace is none, or cannot be read to its end.
+    Trace {
+        /// Where it is.
+        path: PathBuf,
+        /// What is wrong, and where.
+        source: mely_trace::Error,
+    },
+    /// A trace has nothing to replay.
+    Empty {
+        /// Where it is.
+        path: PathBuf,
+    },
+    /// A picture could not be drawn.
+    Picture {
+        /// Where it would be.
+        path: PathBuf,
+        /// What the plotting library said.
+        what: String,
+    },
+    /// A replay did not come to its end.
+    Replay(String),
 }
 
 impl Error {
@@ -60,6 +81,20 @@ impl fmt::Display for Error {
             Error::TooFewCores(error) => {
                 write!(f, "this workload needs a machine with more cores: {error}")
             }
+            Error::Trace { path, source } => {
+                write!(f, "{}: {source}", path.display())?;
+                match source.is_truncation() {
+                    true => f.write_str("; --whole-blocks takes what is whole"),
+                    false => Ok(()),
+                }
+            }
+            Error::Empty { path } => write!(
+                f,
+                "{}: no event ran while the trace was recorded; record a program at work",
+                path.display()
+            ),
+            Error::Picture { path, what } => write!(f, "{}: {what}", path.display()),
+            Error::Replay(what) => write!(f, "the replay came to a halt: {what}"),
         }
     }
 }
@@ -71,7 +106,11 @@ impl std::error::Error for Error {
             Error::File { source, .. } | Error::Output(source) => Some(source),
             Error::Simulation(error) => Some(error),
             Error::TooFewCores(error) => Some(error),
-            Error::Calibration(_) => None,
+            Error::Trace { source, .. } => Some(source),
+            Error::Calibration(_)
+            | Error::Empty { .. }
+            | Error::Picture { .. }
+            | Error::Replay(_) => None,
         }
     }
 }

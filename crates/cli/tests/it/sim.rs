@@ -116,3 +116,40 @@ fn wrong_tables_and_policies_are_told() {
         "{help}"
     );
 }
+
+#[test]
+fn workloads_run_on_more_and_more_cores() {
+    let root = tempfile::tempdir().unwrap();
+    let (json, svg) = (root.path().join("scale.json"), root.path().join("svg"));
+    let [file, directory] = [&json, &svg].map(|path| path.to_str().unwrap());
+    let these = ["--workload", "unbalanced", "--policy", "mely,adaptive"];
+    let arguments = [&["scale", "--small", "--cores", "2,1"], &these[..]].concat();
+    let written = ["--json", file, "--svg", directory];
+    let (code, text, said) = sim(&[&arguments[..], &written].concat());
+    assert_eq!((code, said.as_str()), (0, ""));
+    for word in ["adaptive", "events/s", "efficiency", "100.0%"] {
+        assert!(text.contains(word), "{word}: {text}");
+    }
+    let json: serde_json::Value = serde_json::from_slice(&std::fs::read(json).unwrap()).unwrap();
+    let rows = json.as_array().unwrap();
+    let cores: Vec<_> = rows.iter().map(|row| row["cores"].as_u64()).collect();
+    assert_eq!(cores, [Some(1), Some(1), Some(2), Some(2)]);
+    assert!(
+        rows.iter()
+            .all(|row| row["per_second"].as_f64() > Some(0.0))
+    );
+    let picture = std::fs::read_to_string(svg.join("scale-unbalanced.svg")).unwrap();
+    assert!(picture.contains("steals/s"), "{picture}");
+
+    let (code, text, _) = sim(&[&arguments[..], &["--limit", "0"]].concat());
+    assert_eq!(code, 0);
+    assert!(text.contains("cut: 4 of 4"), "{text}");
+    for (argument, value) in [("--cores", "0"), ("--workload", "abacus")] {
+        let (code, _, said) = sim(&["scale", argument, value]);
+        assert_eq!(code, 2);
+        assert!(said.contains(value), "{said}");
+    }
+    let (code, _, said) = sim(&["scale", "--machine", "xeon-e5410", "--cores", "7"]);
+    assert_eq!(code, 2);
+    assert!(said.contains("give 6 or 8"), "{said}");
+}

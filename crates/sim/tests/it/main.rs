@@ -4,4 +4,6 @@ mod machine_files;
 mod order;
 mod paper;
 mod programs;
+mod replay;
+mod scale;
 mod time;
