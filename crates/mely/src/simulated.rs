@@ -23,7 +23,7 @@ struct VirtualClock(Instant);
 
 impl Clock for VirtualClock {
     fn now(&self) -> Instant {
-        self.0 + hooks::ask(|hooks| hooks.elapsed()).unwrap_or_default()
+        self.0 + elapsed()
     }
 
     #[inline]
@@ -120,6 +120,13 @@ impl Workers {
             trace: None,
         }
     }
+}
+
+/// The time since the machine of this thread began. Asking takes none; zero if there is
+/// no machine.
+#[must_use]
+pub fn elapsed() -> Duration {
+    hooks::ask(|hooks| hooks.elapsed()).unwrap_or_default()
 }
 
 /// Leaves a worker for another: `suspend` returns when the machine comes back to it.

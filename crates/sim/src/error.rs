@@ -3,7 +3,9 @@
 use std::path::PathBuf;
 use std::{fmt, io};
 
+use crate::engine::SimulationError;
 use crate::machine::MachineError;
+use crate::mely::NoSuchWorker;
 
 /// Why a command of the simulator failed.
 #[derive(Debug)]
@@ -22,6 +24,31 @@ pub enum Error {
     Output(io::Error),
     /// This machine could not be measured.
     Calibration(String),
+    /// A simulation could not be begun, or could not go on.
+    Simulation(SimulationError),
+    /// A workload needs more cores than the machine has.
+    TooFewCores(NoSuchWorker),
+    /// A trace is none, or cannot be read to its end.
+    Trace {
+        /// Where it is.
+        path: PathBuf,
+        /// What is wrong, and where.
+        source: mely_trace::Error,
+    },
+    /// A trace has nothing to replay.
+    Empty {
+        /// Where it is.
+        path: PathBuf,
+    },
+    /// A picture could not be drawn.
+    Picture {
+        /// Where it would be.
+        path: PathBuf,
+        /// What the plotting library said.
+        what: String,
+    },
+    /// A replay did not come to its end.
+    Replay(String),
 }
 
 impl Error {
@@ -38,6 +65,7 @@ impl Error {
         matches!(
             self,
             Error::Machine(MachineError::Unknown { .. } | MachineError::Cores { .. })
+                | Error::TooFewCores(_)
         )
     }
 }
@@ -49,6 +77,24 @@ impl fmt::Display for Error {
             Error::File { path, source } => write!(f, "{}: {source}", path.display()),
             Error::Output(source) => write!(f, "standard output: {source}"),
             Error::Calibration(what) => write!(f, "this machine cannot be measured: {what}"),
+            Error::Simulation(error) => write!(f, "the simulation: {error}"),
+            Error::TooFewCores(error) => {
+                write!(f, "this workload needs a machine with more cores: {error}")
+            }
+            Error::Trace { path, source } => {
+                write!(f, "{}: {source}", path.display())?;
+                match source.is_truncation() {
+                    true => f.write_str("; --whole-blocks takes what is whole"),
+                    false => Ok(()),
+                }
+            }
+            Error::Empty { path } => write!(
+                f,
+                "{}: no event ran while the trace was recorded; record a program at work",
+                path.display()
+            ),
+            Error::Picture { path, what } => write!(f, "{}: {what}", path.display()),
+            Error::Replay(what) => write!(f, "the replay came to a halt: {what}"),
         }
     }
 }
@@ -58,7 +104,13 @@ impl std::error::Error for Error {
         match self {
             Error::Machine(error) => Some(error),
             Error::File { source, .. } | Error::Output(source) => Some(source),
-            Error::Calibration(_) => None,
+            Error::Simulation(error) => Some(error),
+            Error::TooFewCores(error) => Some(error),
+            Error::Trace { source, .. } => Some(source),
+            Error::Calibration(_)
+            | Error::Empty { .. }
+            | Error::Picture { .. }
+            | Error::Replay(_) => None,
         }
     }
 }
@@ -66,5 +118,17 @@ impl std::error::Error for Error {
 impl From<MachineError> for Error {
     fn from(error: MachineError) -> Self {
         Error::Machine(error)
+    }
+}
+
+impl From<SimulationError> for Error {
+    fn from(error: SimulationError) -> Self {
+        Error::Simulation(error)
+    }
+}
+
+impl From<NoSuchWorker> for Error {
+    fn from(error: NoSuchWorker) -> Self {
+        Error::TooFewCores(error)
     }
 }

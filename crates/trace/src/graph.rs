@@ -91,16 +91,36 @@ impl Graph {
     /// What [`Reader::next_record`] says, and [`Error::TooMany`] for more events than
     /// [`EVENTS_MAX`](Self::EVENTS_MAX).
     pub fn read<R: Read>(reader: &mut Reader<R>) -> Result<Self, Error> {
+        let (graph, end) = Self::read_whole(reader);
+        end.map(|()| graph)
+    }
+
+    /// Reads as far as the trace is whole: what there is before the first error, and
+    /// that error.
+    ///
+    /// ```
+    /// # use mely_trace::{Block, Graph, Header, Reader, Run, Writer};
+    /// let mut writer = Writer::new(Vec::new(), &Header::new(1, 1e9))?;
+    /// writer.handlers(&[(1, "Ping")])?;
+    /// let mut block = Block::new(0);
+    /// block.run(Run { handler: 1, color: 7, posted_by: 0, start: 20, cost: 5, panicked: false });
+    /// writer.block(&block)?;
+    /// let file = writer.finish(40)?;
+    /// let cut = &file[..file.len() - 1];
+    /// let (graph, end) = Graph::read_whole(&mut Reader::new(cut)?);
+    /// assert_eq!(graph.events.len(), 1);
+    /// assert!(end.unwrap_err().is_truncation());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn read_whole<R: Read>(reader: &mut Reader<R>) -> (Self, Result<(), Error>) {
         let sources = reader.header().workers() as usize + 1;
         let mut build = Build {
             graph: Graph::default(),
             by_event: vec![Vec::new(); sources],
             posts: Vec::new(),
         };
-        while let Some(record) = reader.next_record()? {
-            build.take(record)?;
-        }
-        Ok(build.end())
+        let end = build.read(reader);
+        (build.end(), end)
     }
 }
 
@@ -113,6 +133,13 @@ struct Build {
 }
 
 impl Build {
+    fn read<R: Read>(&mut self, reader: &mut Reader<R>) -> Result<(), Error> {
+        while let Some(record) = reader.next_record()? {
+            self.take(record)?;
+        }
+        Ok(())
+    }
+
     fn take(&mut self, Sourced { source, record }: Sourced) -> Result<(), Error> {
         let by_event = &mut self.by_event[source as usize];
         match record {

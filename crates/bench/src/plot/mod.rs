@@ -5,10 +5,10 @@
 //! | `figures` | reads files of rows, and groups them |
 //! | `picture` | a picture: a panel for each unit |
 //! | `panel` | a panel: a bar for each implementation |
-//! | `number` | numbers as they stand in pictures |
+//!
+//! `mely-plot` has what all pictures share.
 
 mod figures;
-mod number;
 mod panel;
 mod picture;
 

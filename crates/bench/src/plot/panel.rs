@@ -1,19 +1,15 @@
 //! A panel: a bar for each implementation, with a whisker from least to most.
 
+use mely_plot::{Area, Failed, GREY, GRID, INK, OURS, TEXT, WIDTH, failed, short, text, tick};
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
-use super::number;
-use super::picture::{Area, Failed, GREY, INK, TEXT, WIDTH, failed, text};
 use crate::report::Row;
 
-/// The default policy, and the server that runs it.
-const OURS: RGBColor = RGBColor(0xd9, 0x48, 0x0f);
 /// Mely's other policies.
 const POLICY: RGBColor = RGBColor(0x4c, 0x78, 0xa8);
 /// Everybody else.
 const PEER: RGBColor = RGBColor(0x9a, 0xa5, 0xb1);
-const GRID: RGBColor = RGBColor(0xe3, 0xe6, 0xea);
 
 /// In pixels.
 const BAR_PITCH: u32 = 22;
@@ -104,7 +100,7 @@ pub(super) fn draw(
         .x_labels(5)
         .x_desc(unit)
         .axis_desc_style(text(TEXT, INK))
-        .x_label_formatter(&|x| number::tick(*x))
+        .x_label_formatter(&|x| tick(*x))
         .label_style(text(TEXT - 1, GREY))
         .axis_style(GREY)
         .bold_line_style(GRID)
@@ -125,8 +121,8 @@ pub(super) fn draw(
         }
         let right = text(TEXT, INK).pos(Pos::new(HPos::Left, VPos::Center));
         let left = text(TEXT, INK).pos(Pos::new(HPos::Right, VPos::Center));
-        let figure = EmptyElement::at((row.max, middle))
-            + Text::new(number::short(row.median), (6, 0), right);
+        let figure =
+            EmptyElement::at((row.max, middle)) + Text::new(short(row.median), (6, 0), right);
         let name = names.short(row).to_owned();
         let name = EmptyElement::at((0.0, middle)) + Text::new(name, (-6, 0), left);
         chart.draw_series([figure]).map_err(failed)?;

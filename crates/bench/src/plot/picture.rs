@@ -1,41 +1,14 @@
 //! A picture: a title, and a panel for each unit.
-//!
-//! It brings its own light background, so that it reads the same on light and dark
-//! pages, and names fonts by family only: every viewer has them.
 
-use std::fmt;
-
-use plotters::coord::Shift;
+use mely_plot::{Area, BACKGROUND, Failed, GREY, INK, TEXT, WIDTH, failed, text};
 use plotters::prelude::*;
 
 use super::figures::Group;
 use super::panel::{self, Names};
 use crate::report::Row;
 
-pub(super) type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
-
-/// What the plotting library says.
-pub(super) type Failed = String;
-
-pub(super) const INK: RGBColor = RGBColor(0x1f, 0x29, 0x33);
-pub(super) const GREY: RGBColor = RGBColor(0x5f, 0x6b, 0x7a);
-const BACKGROUND: RGBColor = RGBColor(0xff, 0xff, 0xff);
-
-/// In pixels: text is read at about the width of a page of documentation.
-pub(super) const WIDTH: u32 = 840;
+/// In pixels.
 const TITLE: u32 = 64;
-pub(super) const TEXT: u32 = 13;
-
-pub(super) fn text(size: u32, color: RGBColor) -> TextStyle<'static> {
-    TextStyle {
-        color: color.to_backend_color(),
-        ..TextStyle::from(("sans-serif", size).into_font())
-    }
-}
-
-pub(super) fn failed(error: impl fmt::Display) -> Failed {
-    error.to_string()
-}
 
 /// Draws a group as SVG.
 pub(super) fn draw(group: &Group) -> Result<String, Failed> {

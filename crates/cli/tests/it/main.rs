@@ -3,6 +3,7 @@
 mod command;
 mod docs_tree;
 mod process;
+mod replay;
 mod sim;
 mod trace;
 mod web;

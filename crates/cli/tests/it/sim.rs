@@ -1,4 +1,4 @@
-//! `mely sim`: machines and their files.
+//! `mely sim`: machines and their files; the papers' tables.
 
 use crate::process::mely;
 use std::path::Path;
@@ -69,4 +69,87 @@ fn wrong_machines_are_told() {
         said.contains("absent.toml") && said.contains("beads"),
         "{said}"
     );
+}
+
+#[test]
+fn a_table_of_a_paper_is_printed_and_kept() {
+    let root = tempfile::tempdir().unwrap();
+    let path = root.path().join("cells.json");
+    let mut arguments = vec!["paper", "--table", "pinning"];
+    arguments.extend(["--policy", "libasync-smp-nosteal,cfse"]);
+    arguments.extend(["--json", path.to_str().unwrap()]);
+    let (code, out, said) = sim(&arguments);
+    assert_eq!((code, said.as_str()), (0, ""));
+    for part in ["xeon-e5410", "sim/paper", "orderings of the papers hold"] {
+        assert!(out.contains(part), "{out}");
+    }
+    let cells = std::fs::read_to_string(&path).unwrap();
+    let cells: serde_json::Value = serde_json::from_str(&cells).unwrap();
+    let cell = &cells[0];
+    assert_eq!(cell["table"], "pinning");
+    assert_eq!(cell["row"], "cfse");
+    assert_eq!(cell["column"], "rate/nosteal");
+    assert_eq!(cell["paper"], 1.02);
+    assert_eq!(cell["calibrated"], false);
+    assert!(cell["simulated"].as_f64().unwrap() > 0.5, "{cells}");
+}
+
+#[test]
+fn wrong_tables_and_policies_are_told() {
+    let (code, _, said) = sim(&["paper", "--table", "tableau"]);
+    assert_eq!(code, 2);
+    assert!(
+        said.contains("tableau") && said.contains("cache-aware"),
+        "{said}"
+    );
+    let (code, _, said) = sim(&["paper", "--policy", "fastest"]);
+    assert_eq!(code, 2);
+    assert!(said.contains("mely-timeleft"), "{said}");
+    let few = ["paper", "--table", "pinning", "--machine", "kvm-xeon-2"];
+    let (code, _, said) = sim(&few);
+    assert_ne!(code, 0);
+    assert!(said.contains("mely: "), "{said}");
+    let (code, help, _) = sim(&["paper", "--help"]);
+    assert_eq!(code, 0);
+    assert!(
+        help.contains("--json") && help.contains("cfse-web"),
+        "{help}"
+    );
+}
+
+#[test]
+fn workloads_run_on_more_and_more_cores() {
+    let root = tempfile::tempdir().unwrap();
+    let (json, svg) = (root.path().join("scale.json"), root.path().join("svg"));
+    let [file, directory] = [&json, &svg].map(|path| path.to_str().unwrap());
+    let these = ["--workload", "unbalanced", "--policy", "mely,adaptive"];
+    let arguments = [&["scale", "--small", "--cores", "2,1"], &these[..]].concat();
+    let written = ["--json", file, "--svg", directory];
+    let (code, text, said) = sim(&[&arguments[..], &written].concat());
+    assert_eq!((code, said.as_str()), (0, ""));
+    for word in ["adaptive", "events/s", "efficiency", "100.0%"] {
+        assert!(text.contains(word), "{word}: {text}");
+    }
+    let json: serde_json::Value = serde_json::from_slice(&std::fs::read(json).unwrap()).unwrap();
+    let rows = json.as_array().unwrap();
+    let cores: Vec<_> = rows.iter().map(|row| row["cores"].as_u64()).collect();
+    assert_eq!(cores, [Some(1), Some(1), Some(2), Some(2)]);
+    assert!(
+        rows.iter()
+            .all(|row| row["per_second"].as_f64() > Some(0.0))
+    );
+    let picture = std::fs::read_to_string(svg.join("scale-unbalanced.svg")).unwrap();
+    assert!(picture.contains("steals/s"), "{picture}");
+
+    let (code, text, _) = sim(&[&arguments[..], &["--limit", "0"]].concat());
+    assert_eq!(code, 0);
+    assert!(text.contains("cut: 4 of 4"), "{text}");
+    for (argument, value) in [("--cores", "0"), ("--workload", "abacus")] {
+        let (code, _, said) = sim(&["scale", argument, value]);
+        assert_eq!(code, 2);
+        assert!(said.contains(value), "{said}");
+    }
+    let (code, _, said) = sim(&["scale", "--machine", "xeon-e5410", "--cores", "7"]);
+    assert_eq!(code, 2);
+    assert!(said.contains("give 6 or 8"), "{said}");
 }

@@ -16,7 +16,7 @@ fn info(file: &Path, arguments: &[&str]) -> Output {
 }
 
 /// Serves one request, and records it.
-fn record(root: &Path) -> std::path::PathBuf {
+pub(crate) fn record(root: &Path) -> std::path::PathBuf {
     let (site, file) = (root.join("site"), root.join("web.trace"));
     std::fs::create_dir(&site).unwrap();
     std::fs::write(site.join("a.txt"), "hello").unwrap();

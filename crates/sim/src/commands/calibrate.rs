@@ -1,12 +1,12 @@
 //! `mely sim calibrate`.
 
 use std::fs;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, Write};
 use std::path::PathBuf;
 
 use clap::Args;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
+use super::progress;
 use crate::{Error, calibrate};
 
 /// Where to write what was measured.
@@ -28,14 +28,7 @@ fn name(text: &str) -> Result<String, String> {
 }
 
 pub(super) fn run(options: &CalibrateOptions) -> Result<(), Error> {
-    let target = match io::stderr().is_terminal() {
-        true => ProgressDrawTarget::stderr(),
-        false => ProgressDrawTarget::hidden(),
-    };
-    let bar = ProgressBar::with_draw_target(None, target);
-    if let Ok(style) = ProgressStyle::with_template("{spinner} measuring: {msg}") {
-        bar.set_style(style);
-    }
+    let bar = progress::bar(None, "{spinner} measuring: {msg}");
     let measured = calibrate::measure(&options.name, |what| {
         bar.set_message(what.to_owned());
         bar.tick();

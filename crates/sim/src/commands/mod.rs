@@ -1,10 +1,19 @@
 //! `mely sim`: a file for each subcommand.
 
 mod calibrate;
+mod choice;
 mod machines;
+mod paper;
+mod progress;
+mod replay;
+mod scale;
+mod table;
 
 pub use calibrate::CalibrateOptions;
 pub use machines::MachinesOptions;
+pub use paper::PaperOptions;
+pub use replay::ReplayOptions;
+pub use scale::ScaleOptions;
 
 use clap::Subcommand;
 
@@ -17,6 +26,12 @@ pub enum Sim {
     Calibrate(CalibrateOptions),
     /// List the machines that come with Mely, or show the file of one.
     Machines(MachinesOptions),
+    /// Simulate the papers' tables on their machine, beside what they measured.
+    Paper(PaperOptions),
+    /// Run a recorded trace on a simulated machine: how would this program run there?
+    Replay(ReplayOptions),
+    /// Run workloads on machines of 1 to 256 cores: what do more cores bring?
+    Scale(ScaleOptions),
 }
 
 /// Does a job of the simulator, and prints what it found.
@@ -38,5 +53,8 @@ pub fn run(sim: &Sim) -> Result<(), Error> {
     match sim {
         Sim::Calibrate(options) => calibrate::run(options),
         Sim::Machines(options) => machines::run(options),
+        Sim::Paper(options) => paper::run(options),
+        Sim::Replay(options) => replay::run(options),
+        Sim::Scale(options) => scale::run(options),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::cores::Doing;
+use super::cores::{Doing, First};
 use super::locks::Taken;
 use super::{Engine, Next, OUTSIDE, Order, Outcome};
 use crate::mely::Access;
@@ -51,13 +51,17 @@ impl Engine {
         self.locks.borrow_mut().wait(address, OUTSIDE);
         let is_ours = || self.locks.borrow().is_held_by(address, OUTSIDE);
         while !is_ours() {
-            match self.next(u64::MAX) {
-                Next::Core(core, first) => self.resume(core, first, u64::MAX),
-                // What comes next may be what waits here: it comes after.
-                Next::Arrival | Next::Later | Next::Nothing => {
-                    panic!("a lock is held by a core that waits for ever")
-                }
-            }
+            let first = match self.next(u64::MAX) {
+                Next::Core(core, first) => First { core, ..first },
+                // What comes next from outside may be what waits here: it comes after.
+                Next::Arrival | Next::Later | Next::Nothing => self.cores.first(),
+            };
+            assert!(
+                first.due < u64::MAX,
+                "a lock is held by a core that waits for ever"
+            );
+            self.clock.set(self.clock.get().max(first.due));
+            self.resume(first.core, first, u64::MAX);
         }
     }
 }
@@ -161,7 +165,7 @@ impl Hooks for Engine {
         let now = self.clock.get();
         let next = self.locks.borrow_mut().free(address, now);
         if let Some(next) = next.filter(|&next| next != OUTSIDE) {
-            let due = self.cores.get_lock(next, now);
+            let due = self.cores.get_lock(next, now + self.costs.handover);
             self.lower_limit(due);
         }
     }

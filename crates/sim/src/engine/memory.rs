@@ -23,6 +23,12 @@ pub trait Memory {
     /// `now`. Returns the cycles that it takes.
     fn access(&mut self, cpu: usize, line: u32, how: Access, now: u64) -> u64;
 
+    /// The same, of a line of a walk over consecutive ones, which a processor fetches
+    /// ahead.
+    fn walk(&mut self, cpu: usize, line: u32, how: Access, now: u64) -> u64 {
+        self.access(cpu, line, how, now)
+    }
+
     /// A core asks for a line ahead, and does not wait for it.
     fn prefetch(&mut self, cpu: usize, line: u32, how: Access, now: u64) {
         let _ = (cpu, line, how, now);
@@ -102,10 +108,14 @@ impl Charged {
         match self {
             Charged::Flat(costs) => (costs.of(how) * (last - first + 1), last - first),
             Charged::Lines(memory, lines) => {
+                if first == last {
+                    let number = lines.number(first);
+                    return (memory.access(cpu, number, how, now), u64::from(number));
+                }
                 let (mut cycles, mut number) = (0, 0);
                 for line in first..=last {
                     number = lines.number(line);
-                    cycles += memory.access(cpu, number, how, now + cycles);
+                    cycles += memory.walk(cpu, number, how, now + cycles);
                 }
                 (cycles, u64::from(number))
             }

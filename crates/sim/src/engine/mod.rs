@@ -33,6 +33,7 @@ mod coroutine;
 mod hooks;
 mod locks;
 mod memory;
+mod on_machine;
 mod settings;
 mod simulation;
 #[cfg(test)]
@@ -48,6 +49,7 @@ use self::coroutine::{Leave, Stack};
 use self::locks::Locks;
 use self::memory::Charged;
 pub use self::memory::{FlatCosts, LINE_BYTES, Memory, MemoryModel};
+pub use self::on_machine::CacheCounts;
 pub use self::settings::{Costs, Order, Settings};
 pub use self::simulation::{Counts, Outcome, Simulation, SimulationError};
 use crate::mely::simulated::leave;

@@ -26,6 +26,9 @@ pub struct Costs {
     pub wake_latency: u64,
     /// Going to sleep.
     pub sleep: u64,
+    /// From the release of a lock until the core that waited for it has it, besides
+    /// the line of the lock.
+    pub handover: u64,
 }
 
 impl Default for Costs {
@@ -44,6 +47,7 @@ impl Default for Costs {
             wake: 5_000,
             wake_latency: 12_000,
             sleep: 3_000,
+            handover: 0,
         }
     }
 }
@@ -62,6 +66,7 @@ impl Costs {
             wake: 0,
             wake_latency: 1,
             sleep: 0,
+            handover: 0,
         }
     }
 

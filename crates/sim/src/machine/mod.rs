@@ -152,7 +152,8 @@ pub struct RuntimeCosts {
     pub event_cycles: u64,
     /// A post: making the event and handing it over.
     pub post_cycles: u64,
-    /// Adding to a queue, or taking from it.
+    /// Adding the queue of a color to the queue of a core, or taking it from there:
+    /// what policies without queues of colors do not do.
     pub queue_cycles: u64,
     /// An attempt to steal: choosing and looking at one victim.
     pub steal_cycles: u64,

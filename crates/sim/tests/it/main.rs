@@ -2,5 +2,8 @@
 
 mod machine_files;
 mod order;
+mod paper;
 mod programs;
+mod replay;
+mod scale;
 mod time;

@@ -3,7 +3,8 @@
 /// A number with three significant digits and the prefix of its thousands.
 ///
 /// Below a thousand there is no prefix, above a thousand million the last one.
-pub(super) fn short(number: f64) -> String {
+#[must_use]
+pub fn short(number: f64) -> String {
     const PREFIXES: [&str; 4] = ["", " k", " M", " G"];
     let (mut number, mut prefix) = (number, 0);
     // What would be rounded up to 1000 gets the next prefix.
@@ -21,7 +22,8 @@ pub(super) fn short(number: f64) -> String {
 }
 
 /// The label of an axis: as short as it can be.
-pub(super) fn tick(number: f64) -> String {
+#[must_use]
+pub fn tick(number: f64) -> String {
     let text = short(number);
     let (digits, prefix) = match text.split_once(' ') {
         Some((digits, prefix)) => (digits, format!(" {prefix}")),

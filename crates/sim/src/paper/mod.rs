@@ -1,0 +1,239 @@
+//! The papers' tables, on the papers' machine: their workloads under the real workers,
+//! beside what they measured.
+//!
+//! A simulation is calibrated on some cells of the papers (those of runs without
+//! stealing); all others are predictions.
+//!
+//! | file | what |
+//! |---|---|
+//! | `unbalanced`, `penalty`, `cache_efficient` | the microbenchmarks of seed 000 |
+//! | `pipeline`, `cache_aware`, `batch`, `pinning` | those of seed 002 |
+//! | `web`, `files` | the two servers of both |
+//! | `clients`, `epoll` | who asks the servers; what the kernel tells of them |
+//! | `rounds`, `arrays` | the end of a round; the allocator of the workloads |
+//! | `program` | running one, and the columns |
+//! | `published`, `reasons` | what the papers measured; why a prediction is off |
+//! | `orderings` | what the papers conclude |
+//! | `report` | all of it, to read and as JSON |
+//!
+//! ```no_run
+//! use mely_sim::machine::Machine;
+//! use mely_sim::mely::Policy;
+//! use mely_sim::paper::{Size, Table};
+//!
+//! let machine = Machine::find("xeon-e5410")?;
+//! let measured = Table::Unbalanced.run(Policy::MelyTimeLeft, &machine, Size::Full)?;
+//! println!("{:.0} events/s", measured.events_per_second);
+//! # Ok::<(), mely_sim::Error>(())
+//! ```
+
+mod arrays;
+mod batch;
+mod cache_aware;
+mod cache_efficient;
+mod clients;
+mod epoll;
+mod files;
+mod orderings;
+mod penalty;
+mod pinning;
+mod pipeline;
+mod program;
+mod published;
+mod reasons;
+mod report;
+mod rounds;
+mod unbalanced;
+mod web;
+
+use std::fmt;
+
+use clap::ValueEnum;
+
+pub use orderings::{ORDERINGS, Ordering};
+pub use program::{Measured, Size};
+pub use published::{CELLS, Published};
+pub use report::{Cell, Report, Row};
+
+use self::program::Workload;
+use crate::Error;
+use crate::machine::Machine;
+use crate::mely::Policy;
+
+/// A table of the papers, or a figure; each is one workload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Table {
+    /// Rounds of 50 000 events on one core (seed 000, tables III and IV).
+    Unbalanced,
+    /// Chains of events that walk through an array (seed 000, table V).
+    Penalty,
+    /// Merge sorts, forked on one core of each pair (seed 000, table VI).
+    CacheEfficient,
+    /// A pipeline over arrays of 80 KB (seed 002, figures 3 and 4).
+    CacheAware,
+    /// A pipeline of light handlers (seed 002, figures 5 and 6).
+    Batch,
+    /// A server of one byte a connection (seed 002, figures 7 and 8).
+    Pinning,
+    /// The web server, 150 requests a connection (seed 000, table I and figure 7).
+    Web,
+    /// The file server, 16 clients (seed 000, table I and figure 8).
+    Files,
+    /// The web server, one request a connection (seed 002, figure 11).
+    CfseWeb,
+    /// The file server, 15 clients (seed 002, figure 12).
+    CfseFiles,
+}
+
+impl Table {
+    /// Every table, in the order of the papers.
+    pub const ALL: [Table; 10] = [
+        Table::Unbalanced,
+        Table::Penalty,
+        Table::CacheEfficient,
+        Table::CacheAware,
+        Table::Batch,
+        Table::Pinning,
+        Table::Web,
+        Table::Files,
+        Table::CfseWeb,
+        Table::CfseFiles,
+    ];
+
+    /// The name, as `--table` takes it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Table::Unbalanced => "unbalanced",
+            Table::Penalty => "penalty",
+            Table::CacheEfficient => "cache-efficient",
+            Table::CacheAware => "cache-aware",
+            Table::Batch => "batch",
+            Table::Pinning => "pinning",
+            Table::Web => "web",
+            Table::Files => "files",
+            Table::CfseWeb => "cfse-web",
+            Table::CfseFiles => "cfse-files",
+        }
+    }
+
+    fn workload(self) -> &'static Workload {
+        match self {
+            Table::Unbalanced => &unbalanced::WORKLOAD,
+            Table::Penalty => &penalty::WORKLOAD,
+            Table::CacheEfficient => &cache_efficient::WORKLOAD,
+            Table::CacheAware => &cache_aware::WORKLOAD,
+            Table::Batch => &batch::WORKLOAD,
+            Table::Pinning => &pinning::WORKLOAD,
+            Table::Web => &web::MELY,
+            Table::Files => &files::MELY,
+            Table::CfseWeb => &web::CFSE,
+            Table::CfseFiles => &files::CFSE,
+        }
+    }
+
+    /// Runs the workload under a policy. The same every time.
+    ///
+    /// # Errors
+    /// [`Error`] when the machine cannot be simulated, or has too few cores.
+    pub fn run(self, policy: Policy, machine: &Machine, size: Size) -> Result<Measured, Error> {
+        self.workload().run(policy, machine, size)
+    }
+
+    /// The policies that the paper compares, in its order.
+    #[must_use]
+    pub fn policies(self) -> Vec<Policy> {
+        let mut policies = vec![Policy::LibasyncSmpNoSteal];
+        for cell in CELLS.iter().filter(|cell| cell.table == self) {
+            if !policies.contains(&cell.row) {
+                policies.push(cell.row);
+            }
+        }
+        policies
+    }
+}
+
+impl fmt::Display for Table {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// A column of the papers' tables.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Column {
+    /// Thousands of events a second.
+    KiloEvents,
+    /// The rate, as a multiple of that of Libasync-smp without stealing.
+    Ratio,
+    /// The part of the time that goes to locks.
+    Locking,
+    /// What a steal takes.
+    CyclesPerSteal,
+    /// What running takes that a steal brings.
+    StolenPerSteal,
+    /// Misses of level 2 for an event.
+    MissesPerEvent,
+    /// The same for a thousand events.
+    MissesPerKiloEvent,
+    /// Misses of level 2 among its accesses.
+    MissPercent,
+}
+
+impl Column {
+    /// Every column, in the order of the tables.
+    pub const ALL: [Column; 8] = [
+        Column::KiloEvents,
+        Column::Ratio,
+        Column::Locking,
+        Column::CyclesPerSteal,
+        Column::StolenPerSteal,
+        Column::MissesPerEvent,
+        Column::MissesPerKiloEvent,
+        Column::MissPercent,
+    ];
+
+    /// The name, with its unit.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Column::KiloEvents => "Kevents/s",
+            Column::Ratio => "rate/nosteal",
+            Column::Locking => "locking %",
+            Column::CyclesPerSteal => "cycles/steal",
+            Column::StolenPerSteal => "stolen cycles/steal",
+            Column::MissesPerEvent => "L2 misses/event",
+            Column::MissesPerKiloEvent => "L2 misses/1000 events",
+            Column::MissPercent => "L2 miss %",
+        }
+    }
+
+    /// The figure of a row; `base` is the run that ratios are to.
+    #[must_use]
+    pub fn of(self, row: &Measured, base: Option<&Measured>) -> Option<f64> {
+        match self {
+            Column::KiloEvents => Some(row.events_per_second / 1e3),
+            Column::Ratio => base.map(|base| row.events_per_second / base.events_per_second),
+            Column::Locking => Some(row.locking_percent),
+            Column::CyclesPerSteal => row.cycles_per_steal,
+            Column::StolenPerSteal => row.stolen_cycles_per_steal,
+            Column::MissesPerEvent => Some(row.l2_misses_per_event),
+            Column::MissesPerKiloEvent => Some(row.l2_misses_per_event * 1e3),
+            Column::MissPercent => Some(row.l2_miss_percent),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_those_of_the_command_line() {
+        for table in Table::ALL {
+            let value = table.to_possible_value().unwrap();
+            assert_eq!(value.get_name(), table.name());
+            assert!(table.policies().len() > 2, "{table}");
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! `penalty`: chains of events that walk through an array, all begun on the first core
+//! (seed 000, section V-B, table V).
+//!
+//! The first core starts with many events A, each of its own color. A creates an array
+//! that fits in the cache and posts a B of the same color; B accesses the next piece of
+//! the array and posts the next B, until the array has been accessed completely. The
+//! annotated penalty of B is 1000.
+//!
+//! The paper leaves the sizes open. Of a hundred arrays all fit into one level-2 cache,
+//! as its column of misses says: none without stealing, as [`super::published`] reads
+//! it. The size of a piece is calibrated on the rate of that row.
+
+use std::sync::Arc;
+
+use super::arrays::{Array, Arrays};
+use super::program::{Begin, Size, Workload};
+use super::rounds::Round;
+use crate::Error;
+use crate::engine::Simulation;
+use crate::mely::{Access, Context, Handler};
+
+/// Events A in a round.
+const CHAINS: usize = 100;
+/// Pieces of an array: with [`PIECE_BYTES`] less than a hundredth of 6 MB.
+const PIECES: usize = 8;
+/// What an event B accesses. Calibrated: Libasync-smp without stealing.
+const PIECE_BYTES: usize = 99 * 64;
+/// What an allocator takes for a large piece of memory: not given, and little beside
+/// what writing it takes.
+const ALLOCATE_CYCLES: u64 = 500;
+
+/// What profiling says: without stealing, from this simulation.
+static CREATE: Handler = Handler::new("penalty::A").cost_cycles(7_000);
+static ACCESS: Handler = Handler::new("penalty::B").cost_cycles(850).penalty(1000);
+static ROUND: Handler = Handler::new("penalty::Round");
+
+pub(super) static WORKLOAD: Workload = Workload {
+    cores: &[],
+    counted: &["penalty::A", "penalty::B"],
+    warm: 5,
+    rounds: 40,
+    build,
+};
+
+struct Source {
+    arrays: Arc<Arrays>,
+    left: u32,
+}
+
+impl Source {
+    fn begin(&mut self, cx: &mut Context<'_, Self>) {
+        if self.left == 0 {
+            return;
+        }
+        self.left -= 1;
+        let round = Round::begin(cx.colored(), &ROUND, Self::begin);
+        for _ in 0..CHAINS {
+            let (arrays, round) = (Arc::clone(&self.arrays), Arc::clone(&round));
+            cx.post_fresh_via(&CREATE, move |_, cx| {
+                let array = arrays.take(cx.worker());
+                cx.spend(ALLOCATE_CYCLES);
+                cx.touch(array.region(), Access::Write);
+                let chain = Box::new(Chain {
+                    array,
+                    next: 0,
+                    round,
+                });
+                cx.post_via(&ACCESS, move |_, cx| chain.access(cx));
+            });
+        }
+    }
+}
+
+/// What the events of a color pass on to each other.
+struct Chain {
+    array: Array,
+    next: usize,
+    round: Arc<Round<Source>>,
+}
+
+impl Chain {
+    /// Event B.
+    fn access(mut self: Box<Self>, cx: &mut Context<'_>) {
+        let start = self.next * PIECE_BYTES;
+        let piece = self.array.region().part(start..start + PIECE_BYTES);
+        cx.touch(piece, Access::Write);
+        self.next += 1;
+        if self.next < PIECES {
+            cx.post_via(&ACCESS, move |_, cx| self.access(cx));
+            return;
+        }
+        let Self { array, round, .. } = *self;
+        array.free(cx.worker());
+        drop(round);
+    }
+}
+
+fn build(simulation: &Simulation, _size: Size) -> Result<Begin, Error> {
+    let handle = simulation.handle();
+    let source = handle.color_options().pinned(0).colored(Source {
+        arrays: Arrays::new(handle.workers(), PIECES * PIECE_BYTES),
+        left: 0,
+    })?;
+    Ok(Box::new(move |_, rounds| {
+        source.via(&ROUND).post(move |source, cx| {
+            source.left = rounds;
+            source.begin(cx);
+        });
+    }))
+}

@@ -1,0 +1,121 @@
+//! `pinning`: a server of one byte a connection (seed 002, section 4.2.3, figures 7
+//! and 8).
+//!
+//! | handler | color | does |
+//! |---|---|---|
+//! | Epoll | 0, never stolen | finds what is ready |
+//! | Accept | the gate's, begins on the first core | accepts all that wait |
+//! | Read | the connection's | reads one byte |
+//! | Write | the connection's | writes one byte |
+//! | Close | the gate's | closes the connection |
+//!
+//! Policies without pinning may steal the gate. Connections begin on all cores in turn.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use super::clients::Clients;
+use super::epoll::Ready;
+use super::pipeline::CORES;
+use super::program::{Begin, Size, Workload};
+use crate::Error;
+use crate::engine::Simulation;
+use crate::mely::{Colored, Context, Handler};
+
+/// Connections that are open at a time: enough for queues.
+const CLIENTS: u32 = 64;
+/// Connections of a round.
+const ROUND: u64 = 200;
+
+/// Mostly system calls, as measured in production.
+const ACCEPT_CYCLES: u64 = 20_000;
+const READ_CYCLES: u64 = 5_000;
+const WRITE_CYCLES: u64 = 19_000;
+const CLOSE_CYCLES: u64 = 18_000;
+
+static EPOLL: Handler = Handler::new("pinning::Epoll").cost_cycles(5_000);
+static ACCEPT: Handler = Handler::new("pinning::Accept").cost_cycles(ACCEPT_CYCLES as u32);
+static READ: Handler = Handler::new("pinning::Read").cost_cycles(READ_CYCLES as u32);
+static WRITE: Handler = Handler::new("pinning::Write").cost_cycles(WRITE_CYCLES as u32);
+static CLOSE: Handler = Handler::new("pinning::Close").cost_cycles(CLOSE_CYCLES as u32);
+
+pub(super) static WORKLOAD: Workload = Workload {
+    cores: CORES,
+    counted: &["pinning::Close"],
+    warm: 2,
+    rounds: 40,
+    build,
+};
+
+/// Accepts and closes.
+struct Gate {
+    next_home: usize,
+    clients: Arc<Clients>,
+}
+
+struct Connection {
+    client: u32,
+    gate: Colored<Gate>,
+}
+
+impl Gate {
+    fn accept(&mut self, client: u32, cx: &mut Context<'_, Self>) {
+        cx.spend(ACCEPT_CYCLES);
+        let handle = cx.handle();
+        let home = self.next_home % handle.workers();
+        self.next_home += 1;
+        let connection = handle.color_options().home(home).colored(Connection {
+            client,
+            gate: cx.colored(),
+        });
+        // The home is a worker: it was taken modulo their number.
+        if let Ok(connection) = connection {
+            connection.via(&READ).post(Connection::read);
+        }
+    }
+
+    fn close(&mut self, client: u32, cx: &mut Context<'_, Self>) {
+        cx.spend(CLOSE_CYCLES);
+        self.clients.answer(client);
+    }
+}
+
+impl Connection {
+    fn read(&mut self, cx: &mut Context<'_, Self>) {
+        cx.spend(READ_CYCLES);
+        cx.post_via(&WRITE, Self::write);
+    }
+
+    fn write(&mut self, cx: &mut Context<'_, Self>) {
+        cx.spend(WRITE_CYCLES);
+        let client = self.client;
+        let close = self.gate.via(&CLOSE);
+        close.post(move |gate, cx| gate.close(client, cx));
+    }
+}
+
+fn build(simulation: &Simulation, _size: Size) -> Result<Begin, Error> {
+    let clients = Arc::<Clients>::default();
+    let handle = simulation.handle();
+    let gate = handle.color_options().pinned_by_policy(0).colored(Gate {
+        next_home: 0,
+        clients: Arc::clone(&clients),
+    })?;
+    let epoll = handle.color_options().pinned(0).fresh()?;
+    let ready = Arc::<Ready>::default();
+    let ask = Rc::new(move |client| {
+        if !ready.add(client) {
+            return;
+        }
+        let (ready, gate) = (Arc::clone(&ready), gate.clone());
+        epoll.via(&EPOLL).post(move |(), cx| {
+            let new = ready.take(cx);
+            let accept = gate.via(&ACCEPT);
+            accept.post(move |gate, cx| new.iter().for_each(|&client| gate.accept(client, cx)));
+        });
+    });
+    Ok(Box::new(move |simulation, rounds| {
+        let connections = u64::from(rounds) * ROUND;
+        clients.start(simulation, (CLIENTS, 1), connections, Rc::clone(&ask) as _);
+    }))
+}

@@ -1,0 +1,236 @@
+//! SWS, the web server of the papers, as its graph of nine handlers (seed 000, section
+//! V-C and figure 6; seed 002, section 4.3).
+//!
+//! | handler | color |
+//! |---|---|
+//! | Epoll, RegisterFdInEpoll | 0: on the first core, never stolen |
+//! | Accept, DecClientAccepted | 1: begin on the second core |
+//! | ReadRequest, ParseRequest, CheckInCache, WriteResponse, Close | the connection's |
+//!
+//! Clients in a closed loop ask for files of 1 KB: in seed 000 with 150 requests a
+//! connection, in seed 002 with one.
+
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::clients::Clients;
+use super::epoll::Ready;
+use super::pipeline;
+use super::program::{Begin, Workload};
+use crate::Error;
+use crate::engine::Simulation;
+use crate::mely::{Access, Color, Colored, Context, Handler, Region};
+
+/// Of the papers' 200 to 2000 clients a number in the middle.
+const CLIENTS: u32 = 1_000;
+/// Requests of a round.
+const ROUND: u64 = 1_000;
+
+/// What handlers take; the papers have none of it. System calls are those that
+/// production measures on the server of one byte; without one they are short.
+const ACCEPT_CYCLES: u64 = 20_000;
+const REGISTER_CYCLES: u64 = 2_000;
+const READ_CYCLES: u64 = 5_000;
+const PARSE_CYCLES: u64 = 2_500;
+const LOOK_UP_CYCLES: u64 = 1_000;
+const WRITE_CYCLES: u64 = 15_000;
+const CLOSE_CYCLES: u64 = 18_000;
+const COUNT_CYCLES: u64 = 200;
+
+/// Of a connection: what it has read.
+const BUFFER_BYTES: usize = 2_048;
+/// A response: 1 KB and its header.
+const RESPONSE_BYTES: usize = 1_280;
+/// Files that are asked for, as many as a connection has requests.
+const FILES: u32 = 150;
+
+const fn handler(name: &'static str, cycles: u64) -> Handler {
+    Handler::new(name).cost_cycles(cycles as u32)
+}
+
+static EPOLL: Handler = handler("web::Epoll", 10_000);
+static ACCEPT: Handler = handler("web::Accept", ACCEPT_CYCLES);
+static REGISTER: Handler = handler("web::RegisterFdInEpoll", REGISTER_CYCLES);
+static READ: Handler = handler("web::ReadRequest", READ_CYCLES);
+static PARSE: Handler = handler("web::ParseRequest", PARSE_CYCLES);
+static LOOK_UP: Handler = handler("web::CheckInCache", LOOK_UP_CYCLES);
+static WRITE: Handler = handler("web::WriteResponse", WRITE_CYCLES);
+static CLOSE: Handler = handler("web::Close", CLOSE_CYCLES);
+static COUNT: Handler = handler("web::DecClientAccepted", COUNT_CYCLES);
+
+const ANSWERS: &[&str] = &["web::WriteResponse"];
+
+pub(super) static MELY: Workload = Workload {
+    cores: &[],
+    counted: ANSWERS,
+    warm: 5,
+    rounds: 40,
+    build: |simulation, _size| build(simulation, 150, false),
+};
+
+pub(super) static CFSE: Workload = Workload {
+    cores: pipeline::CORES,
+    counted: ANSWERS,
+    warm: 3,
+    rounds: 20,
+    build: |simulation, _size| build(simulation, 1, true),
+};
+
+/// The connections that Epoll watches, by client.
+type Watched = Vec<Option<Colored<Connection>>>;
+
+/// What all handlers know.
+struct Server {
+    clients: Arc<Clients>,
+    ready: Ready,
+    /// Of each client, whether it has a connection: the kernel's knowledge, which takes
+    /// no time of the program's.
+    open: Vec<AtomicBool>,
+    requests: u32,
+    epoll: Colored<Watched>,
+    gate: Color,
+}
+
+struct Connection {
+    client: u32,
+    left: u32,
+    server: Arc<Server>,
+}
+
+impl Server {
+    /// Relaxed: a simulation is one thread.
+    fn is_open(&self, client: u32) -> bool {
+        self.open[client as usize].load(Ordering::Relaxed)
+    }
+
+    fn set_open(&self, client: u32, open: bool) {
+        self.open[client as usize].store(open, Ordering::Relaxed);
+    }
+
+    /// A request comes, or a connection and its first request.
+    fn arrive(self: &Arc<Self>, client: u32) {
+        if self.ready.add(client) {
+            let server = Arc::clone(self);
+            let epoll = self.epoll.via(&EPOLL);
+            epoll.post(move |watched, cx| server.look(watched, cx));
+        }
+    }
+
+    /// Epoll.
+    fn look(self: Arc<Self>, watched: &mut Watched, cx: &mut Context<'_, Watched>) {
+        let mut new = Vec::new();
+        for client in self.ready.take(cx) {
+            match &watched[client as usize] {
+                Some(connection) if self.is_open(client) => {
+                    connection.via(&READ).post(Connection::read);
+                }
+                _ => new.push(client),
+            }
+        }
+        if !new.is_empty() {
+            let server = Arc::clone(&self);
+            let accept = self.gate.via(&ACCEPT);
+            // All that wait, in one event.
+            accept.post(move |(), cx| new.iter().for_each(|&client| server.accept(client, cx)));
+        }
+    }
+
+    fn accept(self: &Arc<Self>, client: u32, cx: &mut Context<'_>) {
+        cx.spend(ACCEPT_CYCLES);
+        let handle = cx.handle();
+        let home = client as usize % handle.workers();
+        let connection = handle.color_options().home(home).colored(Connection {
+            client,
+            // Not all connections end at the same time.
+            left: 1 + client.wrapping_mul(7) % self.requests,
+            server: Arc::clone(self),
+        });
+        // The home is a worker: it was taken modulo their number.
+        let Ok(connection) = connection else { return };
+        self.set_open(client, true);
+        self.epoll.via(&REGISTER).post(move |watched, cx| {
+            cx.spend(REGISTER_CYCLES);
+            connection.via(&READ).post(Connection::read);
+            watched[client as usize] = Some(connection);
+        });
+    }
+}
+
+impl Connection {
+    fn buffer(&self) -> Region {
+        Region::logical(1 + FILES + self.client, BUFFER_BYTES)
+    }
+
+    fn read(&mut self, cx: &mut Context<'_, Self>) {
+        cx.spend(READ_CYCLES);
+        cx.touch(self.buffer().part(0..256), Access::Write);
+        cx.post_via(&PARSE, Self::parse);
+    }
+
+    fn parse(&mut self, cx: &mut Context<'_, Self>) {
+        cx.touch(self.buffer().part(0..256), Access::Read);
+        cx.spend(PARSE_CYCLES);
+        cx.post_via(&LOOK_UP, Self::look_up);
+    }
+
+    fn look_up(&mut self, cx: &mut Context<'_, Self>) {
+        cx.spend(LOOK_UP_CYCLES);
+        cx.touch(
+            Region::logical(0, 64 << 10).part(0..64 * FILES as usize),
+            Access::Read,
+        );
+        cx.post_via(&WRITE, Self::write);
+    }
+
+    fn write(&mut self, cx: &mut Context<'_, Self>) {
+        let file = 1 + (self.client + self.left) % FILES;
+        cx.touch(Region::logical(file, RESPONSE_BYTES), Access::Read);
+        cx.spend(WRITE_CYCLES);
+        self.left -= 1;
+        if self.left > 0 {
+            self.server.clients.answer(self.client);
+        } else {
+            cx.post_via(&CLOSE, Self::close);
+        }
+    }
+
+    fn close(&mut self, cx: &mut Context<'_, Self>) {
+        cx.spend(CLOSE_CYCLES);
+        self.server.set_open(self.client, false);
+        let (gate, server, client) = (
+            self.server.gate.clone(),
+            Arc::clone(&self.server),
+            self.client,
+        );
+        gate.via(&COUNT).post(move |(), cx| {
+            cx.spend(COUNT_CYCLES);
+            server.clients.answer(client);
+        });
+    }
+}
+
+fn build(simulation: &Simulation, requests: u32, pin_gate: bool) -> Result<Begin, Error> {
+    let handle = simulation.handle();
+    let clients = Arc::<Clients>::default();
+    let gate = match pin_gate {
+        true => handle.color_options().pinned_by_policy(1),
+        false => handle.color_options().home(1),
+    };
+    let server = Arc::new(Server {
+        clients: Arc::clone(&clients),
+        ready: Ready::default(),
+        open: (0..CLIENTS).map(|_| AtomicBool::new(false)).collect(),
+        requests,
+        epoll: handle
+            .color_options()
+            .pinned(0)
+            .colored(vec![None; CLIENTS as usize])?,
+        gate: gate.fresh()?,
+    });
+    let ask = Rc::new(move |client| server.arrive(client));
+    Ok(Box::new(move |simulation, rounds| {
+        let requests = u64::from(rounds) * ROUND;
+        clients.start(simulation, (CLIENTS, 1), requests, Rc::clone(&ask) as _);
+    }))
+}
