@@ -22,6 +22,13 @@ pub enum Error {
     Output(io::Error),
     /// This machine could not be measured.
     Calibration(String),
+    /// A random program broke an invariant of the scheduler.
+    Broken {
+        /// The seed of the program.
+        seed: u64,
+        /// What the invariant is called.
+        invariant: &'static str,
+    },
 }
 
 impl Error {
@@ -49,6 +56,9 @@ impl fmt::Display for Error {
             Error::File { path, source } => write!(f, "{}: {source}", path.display()),
             Error::Output(source) => write!(f, "standard output: {source}"),
             Error::Calibration(what) => write!(f, "this machine cannot be measured: {what}"),
+            Error::Broken { seed, invariant } => {
+                write!(f, "the program of seed {seed} breaks the invariant `{invariant}`")
+            }
         }
     }
 }
@@ -58,7 +68,7 @@ impl std::error::Error for Error {
         match self {
             Error::Machine(error) => Some(error),
             Error::File { source, .. } | Error::Output(source) => Some(source),
-            Error::Calibration(_) => None,
+            Error::Calibration(_) | Error::Broken { .. } => None,
         }
     }
 }

@@ -1,9 +1,11 @@
 //! `mely sim`: a file for each subcommand.
 
 mod calibrate;
+mod explore;
 mod machines;
 
 pub use calibrate::CalibrateOptions;
+pub use explore::ExploreOptions;
 pub use machines::MachinesOptions;
 
 use clap::Subcommand;
@@ -15,6 +17,9 @@ use crate::Error;
 pub enum Sim {
     /// Measure this machine, and write the file that simulations of it take.
     Calibrate(CalibrateOptions),
+    /// Run random programs under random schedules, and check every invariant of the
+    /// scheduler after each step.
+    Explore(ExploreOptions),
     /// List the machines that come with Mely, or show the file of one.
     Machines(MachinesOptions),
 }
@@ -37,6 +42,7 @@ pub enum Sim {
 pub fn run(sim: &Sim) -> Result<(), Error> {
     match sim {
         Sim::Calibrate(options) => calibrate::run(options),
+        Sim::Explore(options) => explore::run(options),
         Sim::Machines(options) => machines::run(options),
     }
 }

@@ -120,7 +120,8 @@ impl Hooks for Engine {
     }
 
     fn elapsed(&self) -> Duration {
-        self.duration_of(self.clock.get())
+        let ahead = self.fault.clock_ahead();
+        self.duration_of(self.clock.get() + ahead)
     }
 
     fn cycles_per_second(&self) -> f64 {
@@ -189,6 +190,9 @@ impl Hooks for Engine {
         }
         let now = self.clock.get();
         self.trace.operation(core, WAKE, worker as u64, now);
+        if self.fault.loses_wake() {
+            return;
+        }
         if let Some(due) = self.cores.wake(worker, now + self.costs.wake_latency) {
             self.lower_limit(due);
         }

@@ -30,6 +30,7 @@
 mod arrivals;
 mod cores;
 mod coroutine;
+mod fault;
 mod hooks;
 mod locks;
 mod memory;
@@ -45,6 +46,8 @@ use self::arrivals::Arrivals;
 pub use self::arrivals::Outside;
 use self::cores::{Cores, Doing, First};
 use self::coroutine::{Leave, Stack};
+pub use self::fault::MachineFault;
+use self::fault::Planted;
 use self::locks::Locks;
 use self::memory::Charged;
 pub use self::memory::{FlatCosts, LINE_BYTES, Memory, MemoryModel};
@@ -79,6 +82,7 @@ pub(crate) struct Engine {
     horizon: Cell<u64>,
     trace: Trace,
     switches: Cell<u64>,
+    fault: Planted,
 }
 
 /// A running hash of what happened.
@@ -146,6 +150,7 @@ impl Engine {
                 all: settings.trace,
             },
             switches: Cell::new(0),
+            fault: Planted::default(),
         }
     }
 
