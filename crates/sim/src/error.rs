@@ -57,7 +57,10 @@ impl fmt::Display for Error {
             Error::Output(source) => write!(f, "standard output: {source}"),
             Error::Calibration(what) => write!(f, "this machine cannot be measured: {what}"),
             Error::Broken { seed, invariant } => {
-                write!(f, "the program of seed {seed} breaks the invariant `{invariant}`")
+                write!(
+                    f,
+                    "the program of seed {seed} breaks the invariant `{invariant}`"
+                )
             }
         }
     }

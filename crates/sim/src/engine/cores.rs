@@ -146,11 +146,6 @@ impl Cores {
         self.due[core].set(NEVER);
     }
 
-    /// None goes on ever again.
-    pub(super) fn end_all(&self) {
-        (0..self.cores.len()).for_each(|core| self.end(core));
-    }
-
     /// Since when each core sleeps, of those that do.
     pub(super) fn asleep(&self) -> impl Iterator<Item = Option<u64>> {
         self.cores.iter().map(|core| match core.doing.get() {

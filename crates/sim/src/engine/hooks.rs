@@ -51,9 +51,9 @@ impl Engine {
         self.locks.borrow_mut().wait(address, OUTSIDE);
         let is_ours = || self.locks.borrow().is_held_by(address, OUTSIDE);
         while !is_ours() {
-            match self.next(u64::MAX) {
+            // What comes from outside next may be what waits here: it comes after.
+            match self.next_before(u64::MAX, u64::MAX) {
                 Next::Core(core, first) => self.resume(core, first, u64::MAX),
-                // What comes next may be what waits here: it comes after.
                 Next::Arrival | Next::Later | Next::Nothing => {
                     panic!("a lock is held by a core that waits for ever")
                 }

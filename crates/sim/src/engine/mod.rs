@@ -83,6 +83,8 @@ pub(crate) struct Engine {
     trace: Trace,
     switches: Cell<u64>,
     fault: Planted,
+    /// The cores were left for good.
+    given_up: Cell<bool>,
 }
 
 /// A running hash of what happened.
@@ -151,6 +153,7 @@ impl Engine {
             },
             switches: Cell::new(0),
             fault: Planted::default(),
+            given_up: Cell::new(false),
         }
     }
 
@@ -163,8 +166,13 @@ impl Engine {
 
     /// Chooses what goes on next, no later than `until`.
     fn next(&self, until: u64) -> Next {
+        self.next_before(self.arrivals.next(), until)
+    }
+
+    /// The same, with what comes from outside at the time `arrival`.
+    fn next_before(&self, arrival: u64, until: u64) -> Next {
         let first = self.cores.first();
-        let (due, arrival) = (first.due, self.arrivals.next());
+        let due = first.due;
         if due.min(arrival) == u64::MAX {
             return Next::Nothing;
         }
@@ -229,6 +237,7 @@ impl Engine {
 
     /// Leaves the cores where they are, for good: their stacks are not freed.
     fn give_up(&self) {
+        self.given_up.set(true);
         for stack in &self.stacks {
             std::mem::forget(stack.take());
         }

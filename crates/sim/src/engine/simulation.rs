@@ -227,7 +227,6 @@ impl Simulation {
     pub fn abandon(self) {
         self.engine.arrivals.cancel();
         self.engine.give_up();
-        self.engine.cores.end_all();
     }
 
     /// Shuts down as [`Runtime::shutdown`](crate::mely::Runtime::shutdown) does, with a
@@ -274,6 +273,9 @@ impl Drop for Simulation {
     fn drop(&mut self) {
         // A core that did not come back, because it or the program panicked, cannot be
         // gone on with.
+        if self.engine.given_up.get() {
+            return;
+        }
         let all_left = self.engine.running.get() == OUTSIDE && !std::thread::panicking();
         let ended = || {
             self.engine

@@ -95,7 +95,11 @@ impl Running {
                 false => options.home(home),
             };
             if let Some(capacity) = plan.capacity {
-                let more = if fault == Some(Fault::WideBound) { 3 } else { 0 };
+                let more = if fault == Some(Fault::WideBound) {
+                    3
+                } else {
+                    0
+                };
                 options = options.capacity(capacity + more);
             }
             let color = ColorId::Planned(number);
@@ -279,10 +283,6 @@ impl Running {
         from: From,
     ) {
         let token = self.posting(id, color, from, event.kind, None);
-        if self.fault == Some(Fault::LostPost) && id.is_multiple_of(5) {
-            self.watch.see(Seen::Posted { event: id });
-            return;
-        }
         if self.fault == Some(Fault::ExtraPost) && id.is_multiple_of(5) {
             to.post(|_, _| ());
         }
@@ -316,9 +316,6 @@ impl Running {
         let to = to.via(event.kind.handler());
         let timer = to.post_at(due, move |_, cx| running.run(cx, token, &event));
         self.watch.see(Seen::Posted { event: id });
-        if from.by == Poster::Outside && timer.is_pending() {
-            self.watch.see(Seen::System);
-        }
         lock(&self.timers).push((id, timer));
     }
 

@@ -13,8 +13,6 @@ pub enum Fault {
     SwappedPosts,
     /// An event is posted twice.
     ExtraPost,
-    /// Some events are dropped instead of posted.
-    LostPost,
     /// A panic poisons its color although nobody asked for that.
     SilentPoison,
     /// Every other wake-up is lost.
@@ -35,11 +33,10 @@ pub enum Fault {
 
 impl Fault {
     /// All of them.
-    pub const ALL: [Fault; 12] = [
+    pub const ALL: [Fault; 11] = [
         Fault::TwoOwners,
         Fault::SwappedPosts,
         Fault::ExtraPost,
-        Fault::LostPost,
         Fault::SilentPoison,
         Fault::LostWake,
         Fault::LongBatch,
@@ -57,7 +54,7 @@ impl Fault {
             Fault::TwoOwners => "serial",
             Fault::SwappedPosts => "order",
             Fault::ExtraPost => "account",
-            Fault::LostPost | Fault::SilentPoison => "loss",
+            Fault::SilentPoison => "loss",
             Fault::LostWake => "sleep",
             Fault::LongBatch => "fair",
             Fault::LoosePin => "pinned",

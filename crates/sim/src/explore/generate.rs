@@ -31,7 +31,9 @@ impl Program {
         let mut chance = Rng::with_seed(seed);
         let cores = chance.usize(1..=CORES_MAX);
         let policy = Policy::ALL[chance.usize(..Policy::ALL.len())];
-        let colors: Vec<_> = (0..chance.usize(1..=6)).map(|_| color(&mut chance)).collect();
+        let colors: Vec<_> = (0..chance.usize(1..=6))
+            .map(|_| color(&mut chance))
+            .collect();
         let mut draw = Draw {
             colors: colors.len(),
             chance: &mut chance,
@@ -44,7 +46,7 @@ impl Program {
             policy,
             schedule: chance.u64(..),
             poison: chance.u32(..4) == 0,
-            batch: chance.bool().then(|| chance.u32(1..=10)),
+            batch: chance.bool().then(|| chance.u32(1..=4)),
             colors,
             arrivals,
             end,

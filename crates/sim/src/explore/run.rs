@@ -5,11 +5,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::Violation;
 use super::act::{Running, builder};
 use super::checks::Seen;
 use super::fault::Fault;
 use super::program::{End, Program};
-use super::Violation;
 use crate::engine::{Outcome, Settings, Simulation};
 
 /// What a long event takes, in cycles: more than an event takes before which a core
@@ -82,7 +82,9 @@ fn try_execute(program: &Program, fault: Option<Fault>) -> Run {
     for arrival in &program.arrivals {
         let (running, arrival) = (Arc::clone(&running), arrival.clone());
         let handle = simulation.handle().clone();
-        simulation.at(arrival.at_cycles, move |_| {
+        simulation.at(arrival.at_cycles, move |outside| {
+            let now = outside.now();
+            running.watch.see(Seen::Step { now, asleep: &[] });
             running.act_outside(&arrival.does, &handle);
         });
     }
@@ -140,9 +142,11 @@ impl Watched {
         !self.running.watch.has_found()
     }
 
-    /// Gives up: what the scheduler would do now means nothing any more.
+    /// Gives up: what the scheduler would do now means nothing any more. What belongs
+    /// to it may be locked for ever, and is never dropped.
     fn broken(self, invariant: &'static str, what: String) -> Run {
         self.simulation.abandon();
+        std::mem::forget(self.running);
         Run::broken(invariant, what)
     }
 

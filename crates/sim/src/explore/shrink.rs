@@ -191,7 +191,11 @@ fn once(program: &Program, at: usize) -> Option<Program> {
         | Action::PostFresh { times, .. } = &mut action
             && number == at / 2
         {
-            *times = if at.is_multiple_of(2) { 1 } else { (*times * 3 / 4).max(1) };
+            *times = if at.is_multiple_of(2) {
+                1
+            } else {
+                (*times * 3 / 4).max(1)
+            };
         }
         Some(action)
     };

@@ -1,7 +1,8 @@
 //! A bounded color never has more events pending than it may. Timers that are due come
-//! on top, by its documentation.
+//! on top, by its documentation; and one event that its core has taken, but that has
+//! not begun to its own knowledge: there is none while another one runs.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Check, ColorId, EventId, Seen, ensure, plan_of};
 use crate::explore::program::{ColorPlan, Program};
@@ -11,6 +12,7 @@ pub(super) struct Bounded {
     posting: BTreeMap<EventId, ColorId>,
     /// What has been accepted and has not begun.
     accepted: BTreeMap<EventId, ColorId>,
+    running: BTreeSet<ColorId>,
 }
 
 impl Bounded {
@@ -19,7 +21,14 @@ impl Bounded {
             colors: program.colors.clone(),
             posting: BTreeMap::new(),
             accepted: BTreeMap::new(),
+            running: BTreeSet::new(),
         }
+    }
+
+    /// It may have been refused, or have run before the post returned.
+    fn gone(&mut self, event: EventId) {
+        self.posting.remove(&event);
+        self.accepted.remove(&event);
     }
 }
 
@@ -47,15 +56,21 @@ impl Check for Bounded {
                 self.accepted.insert(event, color);
                 let pending = self.accepted.values().filter(|&&of| of == color).count();
                 let capacity = plan_of(&self.colors, color).and_then(|plan| plan.capacity);
-                return ensure(capacity.is_none_or(|most| pending <= most), || {
-                    format!("{pending} events are pending on {color:?}, whose capacity is {capacity:?}")
+                let taken = usize::from(!self.running.contains(&color));
+                return ensure(capacity.is_none_or(|most| pending <= most + taken), || {
+                    format!(
+                        "{pending} events are pending on {color:?}, whose capacity is {capacity:?}"
+                    )
                 });
             }
-            // It may have been refused, or have run before the post returned.
-            Seen::Began { event, .. } | Seen::Dropped { event } => {
-                self.posting.remove(&event);
-                self.accepted.remove(&event);
+            Seen::Began { event, color, .. } => {
+                self.gone(event);
+                self.running.insert(color);
             }
+            Seen::Ended { color, .. } => {
+                self.running.remove(&color);
+            }
+            Seen::Dropped { event } => self.gone(event),
             _ => {}
         }
         Ok(())

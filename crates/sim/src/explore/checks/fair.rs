@@ -13,7 +13,7 @@ use crate::explore::program::{ColorPlan, Program};
 use crate::mely::{Heuristics, QueueKind};
 
 /// How many events run in a row at most where the program leaves that to the policy.
-const BATCH: u32 = 10;
+pub(super) const BATCH_THRESHOLD: u32 = 10;
 /// The same, where costs are learned and events are short.
 const BATCH_LEARNED: u32 = 64;
 
@@ -33,7 +33,7 @@ impl Fair {
         let heuristics = program.policy.heuristics();
         let by_policy = match heuristics.learn {
             true => BATCH_LEARNED,
-            false => BATCH,
+            false => BATCH_THRESHOLD,
         };
         Self {
             colors: program.colors.clone(),
@@ -69,7 +69,9 @@ impl Fair {
             *ran += 1;
             let (ran, most) = (*ran, 2 * self.batch);
             ensure(ran <= most, || {
-                format!("color {number} waits on worker {worker} while {ran} events of {color:?} run: two batches are {most}")
+                format!(
+                    "color {number} waits on worker {worker} while {ran} events of {color:?} run: two batches are {most}"
+                )
             })?;
         }
         Ok(())

@@ -14,7 +14,7 @@ mod timers;
 use std::time::Instant;
 
 use super::program::{Kind, Program};
-use crate::mely::{Snapshot, ShutdownReport};
+use crate::mely::{ShutdownReport, Snapshot};
 
 /// The number of an event, in the order in which events were posted.
 pub(super) type EventId = u64;
@@ -70,8 +70,6 @@ pub(super) enum Seen<'a> {
     Dropped { event: EventId },
     /// The state of a color was dropped.
     Freed { color: ColorId },
-    /// The runtime posted an event of its own.
-    System,
     /// A core is about to go on.
     Step {
         now: u64,

@@ -35,12 +35,16 @@ impl Check for Order {
                 };
                 let before = self.by_thread.insert((by, color), event);
                 ensure(before < Some(event), || {
-                    format!("{by:?} posted event {event} to {color:?} before event {before:?}, which ran first")
+                    format!(
+                        "{by:?} posted event {event} to {color:?} before event {before:?}, which ran first"
+                    )
                 })?;
                 if let Some(from) = from {
                     let before = self.by_color.insert((from, color), event);
                     ensure(before < Some(event), || {
-                        format!("{from:?} posted event {event} to {color:?} before event {before:?}, which ran first")
+                        format!(
+                            "{from:?} posted event {event} to {color:?} before event {before:?}, which ran first"
+                        )
                     })?;
                 }
             }

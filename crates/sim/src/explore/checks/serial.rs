@@ -24,7 +24,9 @@ impl Check for Serial {
             } => {
                 let other = self.running.insert(color, (event, worker));
                 ensure(other.is_none(), || {
-                    format!("event {event} of {color:?} begins on worker {worker} while (event, worker) {other:?} runs")
+                    format!(
+                        "event {event} of {color:?} begins on worker {worker} while (event, worker) {other:?} runs"
+                    )
                 })
             }
             Seen::Ended { event, color, .. } => {
