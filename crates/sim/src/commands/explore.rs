@@ -82,9 +82,17 @@ impl ExploreOptions {
     }
 }
 
+/// What was run.
+#[derive(Default)]
+struct Done {
+    by_policy: BTreeMap<&'static str, Row>,
+    /// Of all runs, in their order.
+    hash: u64,
+}
+
 /// What was run under a policy.
 #[derive(Clone, Copy, Default)]
-struct Done {
+struct Row {
     programs: u64,
     events: u64,
     switches: u64,
@@ -99,7 +107,7 @@ struct Failure {
 }
 
 pub(super) fn run(options: &ExploreOptions) -> Result<(), Error> {
-    let mut done: BTreeMap<&'static str, Done> = BTreeMap::new();
+    let mut done = Done::default();
     let bar = bar(options.seeds);
     let failure = search(options, &mut done, &bar);
     bar.finish_and_clear();
@@ -139,20 +147,17 @@ fn bar(seeds: u64) -> ProgressBar {
 }
 
 /// Runs the programs, up to the first that breaks something.
-fn search(
-    options: &ExploreOptions,
-    done: &mut BTreeMap<&'static str, Done>,
-    bar: &ProgressBar,
-) -> Option<Failure> {
+fn search(options: &ExploreOptions, done: &mut Done, bar: &ProgressBar) -> Option<Failure> {
     for seed in (0..options.seeds).map(|more| options.first.wrapping_add(more)) {
         for program in options.programs(seed) {
             let start = Instant::now();
             let ran = execute(&program, None);
-            let done = done.entry(program.policy.name()).or_default();
-            done.programs += 1;
-            done.events += ran.events;
-            done.switches += ran.switches;
-            done.time += start.elapsed();
+            done.hash = done.hash.rotate_left(5) ^ ran.hash;
+            let row = done.by_policy.entry(program.policy.name()).or_default();
+            row.programs += 1;
+            row.events += ran.events;
+            row.switches += ran.switches;
+            row.time += start.elapsed();
             if let Some(violation) = ran.violation {
                 bar.set_message("(making a failure smaller)");
                 return Some(Failure::of(seed, program, violation));
@@ -194,35 +199,31 @@ impl Failure {
     }
 }
 
-fn table(done: &BTreeMap<&'static str, Done>) -> String {
+fn table(done: &Done) -> String {
     let mut text = format!(
         "{:<20} {:>9} {:>11} {:>12} {:>9}\n",
         "policy", "programs", "events", "switches", "seconds"
     );
-    for (policy, done) in done {
+    for (policy, row) in &done.by_policy {
         text += &format!(
             "{policy:<20} {:>9} {:>11} {:>12} {:>9.1}\n",
-            done.programs,
-            done.events,
-            done.switches,
-            done.time.as_secs_f64()
+            row.programs,
+            row.events,
+            row.switches,
+            row.time.as_secs_f64()
         );
     }
-    text
+    text + &format!("trace hash: {:016x}\n", done.hash)
 }
 
-fn as_json(
-    options: &ExploreOptions,
-    done: &BTreeMap<&'static str, Done>,
-    failure: Option<&Failure>,
-) -> serde_json::Value {
-    let row = |(policy, done): (&&str, &Done)| {
+fn as_json(options: &ExploreOptions, done: &Done, failure: Option<&Failure>) -> serde_json::Value {
+    let row = |(policy, row): (&&str, &Row)| {
         json!({
             "policy": policy,
-            "programs": done.programs,
-            "events": done.events,
-            "switches": done.switches,
-            "seconds": done.time.as_secs_f64(),
+            "programs": row.programs,
+            "events": row.events,
+            "switches": row.switches,
+            "seconds": row.time.as_secs_f64(),
         })
     };
     let failure = failure.map(|failure| {
@@ -238,7 +239,8 @@ fn as_json(
     json!({
         "first": options.first,
         "seeds": options.seeds,
-        "policies": done.iter().map(row).collect::<Vec<_>>(),
+        "trace_hash": format!("{:016x}", done.hash),
+        "policies": done.by_policy.iter().map(row).collect::<Vec<_>>(),
         "failure": failure,
     })
 }

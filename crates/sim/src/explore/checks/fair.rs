@@ -22,7 +22,7 @@ pub(super) struct Fair {
     cores: usize,
     heuristics: Heuristics,
     batch: u32,
-    /// Events pending, of colors that do not move.
+    /// Events pending that can be taken at once, of colors that do not move.
     pending: BTreeMap<EventId, ColorId>,
     /// How many events of each other color ran on the core of a color that waits.
     waiting: BTreeMap<usize, BTreeMap<ColorId, u32>>,
@@ -99,10 +99,12 @@ impl Check for Fair {
                     return Ok(());
                 };
                 let is_taken_at_once = by == Poster::Outside || by == Poster::Worker(home);
-                if is_taken_at_once && !self.has_pending(color) {
-                    self.waiting.insert(number, BTreeMap::new());
+                if is_taken_at_once {
+                    if !self.has_pending(color) {
+                        self.waiting.insert(number, BTreeMap::new());
+                    }
+                    self.pending.insert(event, color);
                 }
-                self.pending.insert(event, color);
             }
             Seen::Began {
                 event,
