@@ -44,10 +44,8 @@ impl Check for Bounded {
                 color,
                 due: None,
                 ..
-            } => {
-                if plan_of(&self.colors, color).is_some_and(|plan| plan.capacity.is_some()) {
-                    self.posting.insert(event, color);
-                }
+            } if plan_of(&self.colors, color).is_some_and(|plan| plan.capacity.is_some()) => {
+                self.posting.insert(event, color);
             }
             Seen::Posted { event } => {
                 let Some(color) = self.posting.remove(&event) else {
