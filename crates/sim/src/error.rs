@@ -49,6 +49,13 @@ pub enum Error {
     },
     /// A replay did not come to its end.
     Replay(String),
+    /// A random program broke an invariant of the scheduler.
+    Broken {
+        /// The seed of the program.
+        seed: u64,
+        /// What the invariant is called.
+        invariant: &'static str,
+    },
 }
 
 impl Error {
@@ -95,6 +102,12 @@ impl fmt::Display for Error {
             ),
             Error::Picture { path, what } => write!(f, "{}: {what}", path.display()),
             Error::Replay(what) => write!(f, "the replay came to a halt: {what}"),
+            Error::Broken { seed, invariant } => {
+                write!(
+                    f,
+                    "the program of seed {seed} breaks the invariant `{invariant}`"
+                )
+            }
         }
     }
 }
@@ -108,6 +121,7 @@ impl std::error::Error for Error {
             Error::TooFewCores(error) => Some(error),
             Error::Trace { source, .. } => Some(source),
             Error::Calibration(_)
+            | Error::Broken { .. }
             | Error::Empty { .. }
             | Error::Picture { .. }
             | Error::Replay(_) => None,

@@ -3,6 +3,7 @@
 //! | module | what |
 //! |---|---|
 //! | [`engine`] | the machine under the workers: virtual cores, on one thread |
+//! | [`explore`] | random programs under random schedules, every invariant checked |
 //! | [`machine`] | what a machine is: its file, its shape, its caches |
 //! | [`replay`] | runs the events of a trace on another machine |
 //! | `calibrate` | measures this machine and writes its file |
@@ -14,13 +15,15 @@ mod calibrate;
 mod commands;
 pub mod engine;
 mod error;
+pub mod explore;
 pub mod machine;
 pub mod paper;
 pub mod replay;
 pub mod scale;
 
 pub use commands::{
-    CalibrateOptions, MachinesOptions, PaperOptions, ReplayOptions, ScaleOptions, Sim, run,
+    CalibrateOptions, ExploreOptions, MachinesOptions, PaperOptions, ReplayOptions, ScaleOptions,
+    Sim, run,
 };
 pub use error::Error;
 

@@ -153,3 +153,38 @@ fn workloads_run_on_more_and_more_cores() {
     assert_eq!(code, 2);
     assert!(said.contains("give 6 or 8"), "{said}");
 }
+
+#[test]
+fn explore_runs_programs_and_tells_what_it_did() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("explore.json");
+    let file = file.to_str().unwrap();
+    let arguments = ["explore", "--seeds", "3", "--policy", "all", "--json", file];
+    let (code, table, said) = sim(&arguments);
+    assert_eq!((code, said.as_str()), (0, ""));
+    assert!(table.contains("libasync-smp-nosteal"), "{table}");
+    let json = std::fs::read_to_string(file).unwrap();
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["policies"].as_array().unwrap().len(), 13);
+    assert_eq!(json["policies"][0]["programs"], 3);
+    assert!(json["failure"].is_null());
+    // The same again, and another seed is another run.
+    assert!(table.contains(json["trace_hash"].as_str().unwrap()));
+    let hash = |table: &str| table.lines().last().unwrap().to_owned();
+    let one = |first: &str| hash(&sim(&["explore", "--first", first, "--seeds", "1"]).1);
+    assert_eq!(one("5"), one("5"));
+    assert_ne!(one("5"), one("6"));
+}
+
+#[test]
+fn explore_refuses_what_it_cannot_do() {
+    for (arguments, part) in [
+        (["--cores", "0"], "give 1 to 64"),
+        (["--policy", "fastest"], "or `all`"),
+        (["--seeds", "0"], "seeds"),
+    ] {
+        let (code, _, said) = sim(&["explore", arguments[0], arguments[1]]);
+        assert_eq!(code, 2, "{said}");
+        assert!(said.contains(part), "{said}");
+    }
+}

@@ -2,6 +2,7 @@
 
 mod calibrate;
 mod choice;
+mod explore;
 mod machines;
 mod paper;
 mod progress;
@@ -10,6 +11,7 @@ mod scale;
 mod table;
 
 pub use calibrate::CalibrateOptions;
+pub use explore::ExploreOptions;
 pub use machines::MachinesOptions;
 pub use paper::PaperOptions;
 pub use replay::ReplayOptions;
@@ -24,6 +26,9 @@ use crate::Error;
 pub enum Sim {
     /// Measure this machine, and write the file that simulations of it take.
     Calibrate(CalibrateOptions),
+    /// Run random programs under random schedules, and check every invariant of the
+    /// scheduler after each step.
+    Explore(ExploreOptions),
     /// List the machines that come with Mely, or show the file of one.
     Machines(MachinesOptions),
     /// Simulate the papers' tables on their machine, beside what they measured.
@@ -52,6 +57,7 @@ pub enum Sim {
 pub fn run(sim: &Sim) -> Result<(), Error> {
     match sim {
         Sim::Calibrate(options) => calibrate::run(options),
+        Sim::Explore(options) => explore::run(options),
         Sim::Machines(options) => machines::run(options),
         Sim::Paper(options) => paper::run(options),
         Sim::Replay(options) => replay::run(options),

@@ -146,6 +146,14 @@ impl Cores {
         self.due[core].set(NEVER);
     }
 
+    /// Since when each core sleeps, of those that do.
+    pub(super) fn asleep(&self) -> impl Iterator<Item = Option<u64>> {
+        self.cores.iter().map(|core| match core.doing.get() {
+            Doing::Sleeping(since) => Some(since),
+            _ => None,
+        })
+    }
+
     /// The cores that do this, or the like.
     pub(super) fn that(&self, does: impl Fn(Doing) -> bool) -> Vec<usize> {
         let all = self.cores.iter().enumerate();

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::cores::{Doing, First};
+use super::cores::Doing;
 use super::locks::Taken;
 use super::{Engine, Next, OUTSIDE, Order, Outcome};
 use crate::mely::Access;
@@ -51,17 +51,13 @@ impl Engine {
         self.locks.borrow_mut().wait(address, OUTSIDE);
         let is_ours = || self.locks.borrow().is_held_by(address, OUTSIDE);
         while !is_ours() {
-            let first = match self.next(u64::MAX) {
-                Next::Core(core, first) => First { core, ..first },
-                // What comes next from outside may be what waits here: it comes after.
-                Next::Arrival | Next::Later | Next::Nothing => self.cores.first(),
-            };
-            assert!(
-                first.due < u64::MAX,
-                "a lock is held by a core that waits for ever"
-            );
-            self.clock.set(self.clock.get().max(first.due));
-            self.resume(first.core, first, u64::MAX);
+            // What comes from outside next may be what waits here: it comes after.
+            match self.next_before(u64::MAX, u64::MAX) {
+                Next::Core(core, first) => self.resume(core, first, u64::MAX),
+                Next::Arrival | Next::Later | Next::Nothing => {
+                    panic!("a lock is held by a core that waits for ever")
+                }
+            }
         }
     }
 }
@@ -124,7 +120,8 @@ impl Hooks for Engine {
     }
 
     fn elapsed(&self) -> Duration {
-        self.duration_of(self.clock.get())
+        let ahead = self.fault.clock_ahead();
+        self.duration_of(self.clock.get() + ahead)
     }
 
     fn cycles_per_second(&self) -> f64 {
@@ -193,6 +190,9 @@ impl Hooks for Engine {
         }
         let now = self.clock.get();
         self.trace.operation(core, WAKE, worker as u64, now);
+        if self.fault.loses_wake() {
+            return;
+        }
         if let Some(due) = self.cores.wake(worker, now + self.costs.wake_latency) {
             self.lower_limit(due);
         }

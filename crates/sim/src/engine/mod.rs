@@ -30,6 +30,7 @@
 mod arrivals;
 mod cores;
 mod coroutine;
+mod fault;
 mod hooks;
 mod locks;
 mod memory;
@@ -46,6 +47,8 @@ use self::arrivals::Arrivals;
 pub use self::arrivals::Outside;
 use self::cores::{Cores, Doing, First};
 use self::coroutine::{Leave, Stack};
+pub use self::fault::MachineFault;
+use self::fault::Planted;
 use self::locks::Locks;
 use self::memory::Charged;
 pub use self::memory::{FlatCosts, LINE_BYTES, Memory, MemoryModel};
@@ -81,6 +84,9 @@ pub(crate) struct Engine {
     horizon: Cell<u64>,
     trace: Trace,
     switches: Cell<u64>,
+    fault: Planted,
+    /// The cores were left for good.
+    given_up: Cell<bool>,
 }
 
 /// A running hash of what happened.
@@ -148,6 +154,8 @@ impl Engine {
                 all: settings.trace,
             },
             switches: Cell::new(0),
+            fault: Planted::default(),
+            given_up: Cell::new(false),
         }
     }
 
@@ -160,8 +168,13 @@ impl Engine {
 
     /// Chooses what goes on next, no later than `until`.
     fn next(&self, until: u64) -> Next {
+        self.next_before(self.arrivals.next(), until)
+    }
+
+    /// The same, with what comes from outside at the time `arrival`.
+    fn next_before(&self, arrival: u64, until: u64) -> Next {
         let first = self.cores.first();
-        let (due, arrival) = (first.due, self.arrivals.next());
+        let due = first.due;
         if due.min(arrival) == u64::MAX {
             return Next::Nothing;
         }
@@ -226,6 +239,7 @@ impl Engine {
 
     /// Leaves the cores where they are, for good: their stacks are not freed.
     fn give_up(&self) {
+        self.given_up.set(true);
         for stack in &self.stacks {
             std::mem::forget(stack.take());
         }

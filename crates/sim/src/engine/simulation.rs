@@ -6,7 +6,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use super::cores::Doing;
-use super::{Engine, OUTSIDE, Outside, Settings};
+use super::{Engine, MachineFault, OUTSIDE, Outside, Settings};
 use crate::mely::simulated::{Installed, Workers, install};
 use crate::mely::{BuildError, Builder, Handle, ShutdownError, ShutdownReport};
 
@@ -212,6 +212,23 @@ impl Simulation {
         self.engine.cores.slept(worker, self.now())
     }
 
+    /// Since when each worker sleeps, of those that do, in cycles.
+    pub fn asleep(&self) -> impl Iterator<Item = Option<u64>> {
+        self.engine.cores.asleep()
+    }
+
+    /// Breaks the machine, or mends it: for tests of what finds bugs.
+    pub fn plant(&self, fault: Option<MachineFault>) {
+        self.engine.fault.plant(fault);
+    }
+
+    /// Ends without letting the workers run to their end: for a scheduler that is
+    /// known to be broken. What they own is never freed.
+    pub fn abandon(self) {
+        self.engine.arrivals.cancel();
+        self.engine.give_up();
+    }
+
     /// Shuts down as [`Runtime::shutdown`](crate::mely::Runtime::shutdown) does, with a
     /// deadline in virtual time.
     ///
@@ -256,6 +273,9 @@ impl Drop for Simulation {
     fn drop(&mut self) {
         // A core that did not come back, because it or the program panicked, cannot be
         // gone on with.
+        if self.engine.given_up.get() {
+            return;
+        }
         let all_left = self.engine.running.get() == OUTSIDE && !std::thread::panicking();
         let ended = || {
             self.engine

@@ -150,7 +150,8 @@ mod tests {
     #[test]
     fn what_is_written_is_read_again() {
         for name in shipped::names() {
-            for cores in [1, 3, 8, 128] {
+            // Whole packages of every machine.
+            for cores in [1, 2, 8, 128] {
                 let mut machine = Machine::find(name).unwrap().with_cores(cores).unwrap();
                 machine.description = "a \"quoted\" \\ one\n".to_owned();
                 let notes = Notes::from([("memory.local_cycles".to_owned(), "a # note".into())]);

@@ -227,9 +227,12 @@ impl Play {
     }
 
     fn times(&self) -> Vec<Times> {
+        // What is outside has a clock of its own, which may be ahead of that of the core
+        // that finds its post.
+        let start = |marks: &Marks| marks.start.load(Ordering::Relaxed);
         let times = |marks: &Marks| Times {
-            posted: marks.posted.load(Ordering::Relaxed),
-            start: marks.start.load(Ordering::Relaxed),
+            posted: marks.posted.load(Ordering::Relaxed).min(start(marks)),
+            start: start(marks),
             end: marks.end.load(Ordering::Relaxed),
             worker: marks.worker.load(Ordering::Relaxed),
         };
@@ -258,7 +261,7 @@ pub fn replay(
     let looks = core::cell::Cell::new(0_u32);
     let look = || {
         looks.set(looks.get().wrapping_add(1));
-        if looks.get() % SWITCHES_BETWEEN_LOOKS == 0 {
+        if looks.get().is_multiple_of(SWITCHES_BETWEEN_LOOKS) {
             progress(play.ran.load(Ordering::Relaxed));
         }
         true

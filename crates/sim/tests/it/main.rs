@@ -1,5 +1,6 @@
 //! The simulator, from outside.
 
+mod explore;
 mod machine_files;
 mod order;
 mod paper;

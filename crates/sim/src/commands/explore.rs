@@ -1,0 +1,246 @@
+//! `mely sim explore`.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{self, IsTerminal, Write};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use serde_json::json;
+
+use crate::Error;
+use crate::explore::{CORES_MAX, Program, Shrunken, Violation, execute, shrink};
+use crate::mely::Policy;
+
+/// How many smaller programs are tried after a failure: some seconds.
+const SHRINK_TRIES: u32 = 5_000;
+
+/// Which programs to run.
+#[derive(Args, Clone, Debug)]
+pub struct ExploreOptions {
+    /// How many seeds, one program each.
+    #[arg(long, value_name = "N", default_value_t = 1_000, value_parser = clap::value_parser!(u64).range(1..))]
+    seeds: u64,
+    /// The first seed.
+    #[arg(long, value_name = "SEED", default_value_t = 0)]
+    first: u64,
+    /// Cores of the machine, instead of 1 to 8 by the seed.
+    #[arg(long, value_name = "N", value_parser = cores)]
+    cores: Option<usize>,
+    /// How colors are stolen, instead of one policy by the seed; `all` runs each seed
+    /// under every policy.
+    #[arg(long, value_name = "POLICY", value_parser = policies)]
+    policy: Option<Policies>,
+    /// Write what was done into this file, as JSON.
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Policies {
+    All,
+    One(Policy),
+}
+
+fn policies(text: &str) -> Result<Policies, String> {
+    match text {
+        "all" => Ok(Policies::All),
+        name => match name.parse() {
+            Ok(policy) => Ok(Policies::One(policy)),
+            Err(error) => Err(format!("{error}, or `all`")),
+        },
+    }
+}
+
+/// More cores than random programs have colors find nothing that fewer do not.
+const CORES_ASKED_MAX: usize = 8 * CORES_MAX;
+
+fn cores(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(cores) if (1..=CORES_ASKED_MAX).contains(&cores) => Ok(cores),
+        _ => Err(format!("give 1 to {CORES_ASKED_MAX}")),
+    }
+}
+
+impl ExploreOptions {
+    /// The programs of a seed.
+    fn programs(&self, seed: u64) -> Vec<Program> {
+        let mut program = Program::random(seed);
+        program.cores = self.cores.unwrap_or(program.cores);
+        let policies = match self.policy {
+            None => vec![program.policy],
+            Some(Policies::One(policy)) => vec![policy],
+            Some(Policies::All) => Policy::ALL.to_vec(),
+        };
+        let under = |policy| Program {
+            policy,
+            ..program.clone()
+        };
+        policies.into_iter().map(under).collect()
+    }
+}
+
+/// What was run.
+#[derive(Default)]
+struct Done {
+    by_policy: BTreeMap<&'static str, Row>,
+    /// Of all runs, in their order.
+    hash: u64,
+}
+
+/// What was run under a policy.
+#[derive(Clone, Copy, Default)]
+struct Row {
+    programs: u64,
+    events: u64,
+    switches: u64,
+    time: Duration,
+}
+
+/// A program that broke something.
+struct Failure {
+    seed: u64,
+    program: Program,
+    small: Shrunken,
+}
+
+pub(super) fn run(options: &ExploreOptions) -> Result<(), Error> {
+    let mut done = Done::default();
+    let bar = bar(options.seeds);
+    let failure = search(options, &mut done, &bar);
+    bar.finish_and_clear();
+    let mut text = table(&done);
+    if let Some(failure) = &failure {
+        text += &failure.text();
+    }
+    let mut output = io::stdout();
+    output.write_all(text.as_bytes()).map_err(Error::Output)?;
+    if let Some(path) = &options.json {
+        let text = format!("{:#}\n", as_json(options, &done, failure.as_ref()));
+        fs::write(path, text).map_err(|source| Error::File {
+            path: path.clone(),
+            source,
+        })?;
+    }
+    match failure {
+        Some(failure) => Err(Error::Broken {
+            seed: failure.seed,
+            invariant: failure.small.violation.invariant,
+        }),
+        None => Ok(()),
+    }
+}
+
+fn bar(seeds: u64) -> ProgressBar {
+    let target = match io::stderr().is_terminal() {
+        true => ProgressDrawTarget::stderr(),
+        false => ProgressDrawTarget::hidden(),
+    };
+    let bar = ProgressBar::with_draw_target(Some(seeds), target);
+    let template = "{bar:40} {human_pos} of {human_len} seeds, {per_sec}, {eta} left {msg}";
+    if let Ok(style) = ProgressStyle::with_template(template) {
+        bar.set_style(style);
+    }
+    bar
+}
+
+/// Runs the programs, up to the first that breaks something.
+fn search(options: &ExploreOptions, done: &mut Done, bar: &ProgressBar) -> Option<Failure> {
+    for seed in (0..options.seeds).map(|more| options.first.wrapping_add(more)) {
+        for program in options.programs(seed) {
+            let start = Instant::now();
+            let ran = execute(&program, None);
+            done.hash = done.hash.rotate_left(5) ^ ran.hash;
+            let row = done.by_policy.entry(program.policy.name()).or_default();
+            row.programs += 1;
+            row.events += ran.events;
+            row.switches += ran.switches;
+            row.time += start.elapsed();
+            if let Some(violation) = ran.violation {
+                bar.set_message("(making a failure smaller)");
+                return Some(Failure::of(seed, program, violation));
+            }
+        }
+        bar.inc(1);
+    }
+    None
+}
+
+impl Failure {
+    fn of(seed: u64, program: Program, violation: Violation) -> Self {
+        let small = shrink(&program, violation, SHRINK_TRIES, |p| execute(p, None));
+        Self {
+            seed,
+            program,
+            small,
+        }
+    }
+
+    /// How to run it again.
+    fn again(&self) -> String {
+        let Program { cores, policy, .. } = &self.program;
+        let seed = self.seed;
+        format!("mely sim explore --first {seed} --seeds 1 --cores {cores} --policy {policy}")
+    }
+
+    fn text(&self) -> String {
+        let Shrunken {
+            program,
+            violation,
+            tries,
+        } = &self.small;
+        format!(
+            "seed {}: {violation}\nthe smallest program found that does so, of {tries} tried:\n\n{program}\nagain: {}\n",
+            self.seed,
+            self.again()
+        )
+    }
+}
+
+fn table(done: &Done) -> String {
+    let mut text = format!(
+        "{:<20} {:>9} {:>11} {:>12} {:>9}\n",
+        "policy", "programs", "events", "switches", "seconds"
+    );
+    for (policy, row) in &done.by_policy {
+        text += &format!(
+            "{policy:<20} {:>9} {:>11} {:>12} {:>9.1}\n",
+            row.programs,
+            row.events,
+            row.switches,
+            row.time.as_secs_f64()
+        );
+    }
+    text + &format!("trace hash: {:016x}\n", done.hash)
+}
+
+fn as_json(options: &ExploreOptions, done: &Done, failure: Option<&Failure>) -> serde_json::Value {
+    let row = |(policy, row): (&&str, &Row)| {
+        json!({
+            "policy": policy,
+            "programs": row.programs,
+            "events": row.events,
+            "switches": row.switches,
+            "seconds": row.time.as_secs_f64(),
+        })
+    };
+    let failure = failure.map(|failure| {
+        json!({
+            "seed": failure.seed,
+            "policy": failure.program.policy.name(),
+            "invariant": failure.small.violation.invariant,
+            "what": failure.small.violation.what,
+            "program": failure.small.program.to_string(),
+            "again": failure.again(),
+        })
+    });
+    json!({
+        "first": options.first,
+        "seeds": options.seeds,
+        "trace_hash": format!("{:016x}", done.hash),
+        "policies": done.by_policy.iter().map(row).collect::<Vec<_>>(),
+        "failure": failure,
+    })
+}

@@ -1,0 +1,57 @@
+//! A machine that is broken on purpose.
+
+use core::cell::Cell;
+
+/// What a machine does wrong: to see that checks find it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MachineFault {
+    /// One in so many wake-ups does nothing.
+    LosesWakes {
+        /// 1 loses all.
+        one_in: u64,
+    },
+    /// One in so many readings of the clock is ahead by so much.
+    ClockAhead {
+        /// 1 is all.
+        one_in: u64,
+        /// By how much.
+        cycles: u64,
+    },
+}
+
+/// The fault that is planted, and how often it was asked for.
+#[derive(Default)]
+pub(super) struct Planted {
+    fault: Cell<Option<MachineFault>>,
+    asked: Cell<u64>,
+}
+
+impl Planted {
+    pub(super) fn plant(&self, fault: Option<MachineFault>) {
+        self.fault.set(fault);
+    }
+
+    /// Whether this wake-up does nothing.
+    #[inline]
+    pub(super) fn loses_wake(&self) -> bool {
+        match self.fault.get() {
+            Some(MachineFault::LosesWakes { one_in }) => self.is_now(one_in),
+            _ => false,
+        }
+    }
+
+    /// How far ahead this reading of the clock is, in cycles.
+    #[inline]
+    pub(super) fn clock_ahead(&self) -> u64 {
+        match self.fault.get() {
+            Some(MachineFault::ClockAhead { one_in, cycles }) if self.is_now(one_in) => cycles,
+            _ => 0,
+        }
+    }
+
+    fn is_now(&self, one_in: u64) -> bool {
+        let asked = self.asked.get() + 1;
+        self.asked.set(asked);
+        asked.is_multiple_of(one_in.max(1))
+    }
+}

@@ -1,0 +1,97 @@
+//! Posted = run + shed + cancelled + abandoned; and the metrics agree with what the
+//! program did.
+
+use super::{Check, EventId, Poster, Seen, ensure};
+use crate::mely::{ShutdownReport, Snapshot};
+
+#[derive(Default)]
+pub(super) struct Account {
+    posted: u64,
+    run: u64,
+    dropped: u64,
+    panics: u64,
+    /// Events of the runtime itself.
+    system: u64,
+    /// A timer that is being set from outside.
+    sending: Option<EventId>,
+    ends_at_once: bool,
+}
+
+impl Account {
+    fn check(&self, metrics: &Snapshot, report: &ShutdownReport) -> Result<(), String> {
+        let events = metrics.events;
+        let done = events.run + events.shed + events.cancelled + events.abandoned;
+        ensure(events.posted == done, || {
+            format!(
+                "of {} events posted {done} are accounted for: {events:?}",
+                events.posted
+            )
+        })?;
+        let posted = self.posted + self.system;
+        ensure(events.posted == posted, || {
+            format!(
+                "{posted} events were posted, {} were counted",
+                events.posted
+            )
+        })?;
+        // Of those of the runtime itself nobody sees whether they run.
+        let run = self.run..=self.run + self.system;
+        ensure(run.contains(&events.run), || {
+            format!("{run:?} events ran, {} were counted", events.run)
+        })?;
+        ensure(report.events_run == events.run, || {
+            format!(
+                "{} events are reported to have run, of {}",
+                report.events_run, events.run
+            )
+        })?;
+        let panics = metrics.total(|worker| worker.panics);
+        ensure(self.panics == panics, || {
+            format!("{} events panicked, {panics} were counted", self.panics)
+        })?;
+        let abandoned: u64 = report.abandoned.iter().map(|(_, events)| events).sum();
+        ensure(abandoned == events.abandoned, || {
+            format!(
+                "{abandoned} events are reported to be abandoned, of {}",
+                events.abandoned
+            )
+        })?;
+        ensure(self.ends_at_once || abandoned == 0, || {
+            format!("{abandoned} events were abandoned although there was time")
+        })
+    }
+}
+
+impl Check for Account {
+    fn name(&self) -> &'static str {
+        "account"
+    }
+
+    fn see(&mut self, seen: &Seen<'_>) -> Result<(), String> {
+        match *seen {
+            Seen::Posting { event, by, due, .. } => {
+                self.posted += 1;
+                // An event of the runtime takes it to a worker, unless it is refused.
+                let is_sent = by == Poster::Outside && due.is_some();
+                self.sending = is_sent.then_some(event);
+            }
+            Seen::Posted { .. } => self.system += u64::from(self.sending.take().is_some()),
+            Seen::Began { .. } => self.run += 1,
+            Seen::Dropped { event } => {
+                self.dropped += 1;
+                self.sending = self.sending.filter(|&sending| sending != event);
+            }
+            Seen::Ended { panicked: true, .. } => self.panics += 1,
+            Seen::Ending { at_once } => self.ends_at_once = at_once,
+            Seen::End { metrics, report } => return self.check(metrics, report),
+            Seen::Gone => {
+                let (posted, ended) = (self.posted, self.run + self.dropped);
+                return ensure(posted == ended, || {
+                    format!("of {posted} events posted {ended} ran or were dropped")
+                });
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,131 @@
+//! The invariants: a file for each, told of all that is seen, step by step.
+
+mod account;
+mod bounded;
+mod fair;
+mod freed;
+mod loss;
+mod order;
+mod pinned;
+mod serial;
+mod sleep;
+mod timers;
+
+use std::time::Instant;
+
+use super::program::{Kind, Program};
+use crate::mely::{ShutdownReport, Snapshot};
+
+/// The number of an event, in the order in which events were posted.
+pub(super) type EventId = u64;
+
+/// Who posts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Poster {
+    Outside,
+    Worker(usize),
+}
+
+/// A color, as the checks know it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum ColorId {
+    /// By number in the program.
+    Planned(usize),
+    /// Made for one event.
+    Fresh(EventId),
+}
+
+/// Something that is seen.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Seen<'a> {
+    /// An event is about to be posted.
+    Posting {
+        event: EventId,
+        color: ColorId,
+        by: Poster,
+        /// The color of the event that posts it.
+        from: Option<ColorId>,
+        kind: Kind,
+        /// It is posted then, not now.
+        due: Option<Instant>,
+    },
+    /// The post has returned.
+    Posted { event: EventId },
+    /// An event begins.
+    Began {
+        event: EventId,
+        color: ColorId,
+        worker: usize,
+        now: Instant,
+    },
+    /// It ends.
+    Ended {
+        event: EventId,
+        color: ColorId,
+        panicked: bool,
+    },
+    /// A timer was cancelled in time.
+    Cancelled { event: EventId },
+    /// An event was dropped that has not begun.
+    Dropped { event: EventId },
+    /// The state of a color was dropped.
+    Freed { color: ColorId },
+    /// A core is about to go on.
+    Step {
+        now: u64,
+        /// Since when each worker sleeps that does.
+        asleep: &'a [Option<u64>],
+    },
+    /// All workers sleep, and nothing will wake them.
+    Asleep { pending: u64 },
+    /// The shutdown begins.
+    Ending { at_once: bool },
+    /// All workers have ended.
+    End {
+        metrics: &'a Snapshot,
+        report: &'a ShutdownReport,
+    },
+    /// The last reference to anything has been dropped.
+    Gone,
+}
+
+/// Checks an invariant.
+pub(super) trait Check: Send {
+    /// What the invariant is called.
+    fn name(&self) -> &'static str;
+
+    /// Looks at what is seen; an error says what is wrong with it.
+    fn see(&mut self, seen: &Seen<'_>) -> Result<(), String>;
+}
+
+/// All of them, for a program.
+pub(super) fn all(program: &Program) -> Vec<Box<dyn Check>> {
+    vec![
+        Box::new(serial::Serial::default()),
+        Box::new(pinned::Pinned::new(program)),
+        Box::new(timers::Timers::default()),
+        Box::new(freed::Freed::new(program)),
+        Box::new(order::Order::default()),
+        Box::new(bounded::Bounded::new(program)),
+        Box::new(fair::Fair::new(program)),
+        Box::new(loss::Loss::new(program)),
+        Box::new(sleep::Sleep::new(program)),
+        Box::new(account::Account::default()),
+    ]
+}
+
+/// Fails with a message, unless something holds.
+fn ensure(holds: bool, otherwise: impl FnOnce() -> String) -> Result<(), String> {
+    match holds {
+        true => Ok(()),
+        false => Err(otherwise()),
+    }
+}
+
+/// What the program says of a color; fresh ones are like any other.
+fn plan_of(program: &[super::program::ColorPlan], color: ColorId) -> Option<super::ColorPlan> {
+    match color {
+        ColorId::Planned(number) => program.get(number).copied(),
+        ColorId::Fresh(_) => None,
+    }
+}

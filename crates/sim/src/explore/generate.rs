@@ -1,0 +1,194 @@
+//! A random program for a seed.
+
+use std::sync::Arc;
+
+use fastrand::Rng;
+
+use super::program::{Action, Arrival, ColorPlan, End, Event, How, Kind, Program};
+use crate::mely::Policy;
+
+/// The most cores that a random program has, as the papers' machine.
+pub const CORES_MAX: usize = 8;
+
+/// How many events an arrival may lead to, about: small enough that a program takes
+/// milliseconds, large enough for batches and steals.
+const EVENTS_PER_ARRIVAL: u32 = 60;
+
+/// When the last arrival comes, and how late timers fire, in cycles: some long events.
+const SPAN_CYCLES: u64 = 600_000;
+
+impl Program {
+    /// The program of a seed: the same on every machine.
+    ///
+    /// ```
+    /// use mely_sim::explore::Program;
+    ///
+    /// assert_eq!(Program::random(7), Program::random(7));
+    /// assert_ne!(Program::random(7), Program::random(8));
+    /// ```
+    #[must_use]
+    pub fn random(seed: u64) -> Self {
+        let mut chance = Rng::with_seed(seed);
+        let cores = chance.usize(1..=CORES_MAX);
+        let policy = Policy::ALL[chance.usize(..Policy::ALL.len())];
+        let colors: Vec<_> = (0..chance.usize(1..=6))
+            .map(|_| color(&mut chance))
+            .collect();
+        let mut draw = Draw {
+            colors: colors.len(),
+            chance: &mut chance,
+        };
+        let arrivals = (0..draw.chance.usize(1..=4)).map(|_| draw.arrival());
+        let arrivals = arrivals.collect();
+        let end = draw.end();
+        Self {
+            cores,
+            policy,
+            schedule: chance.u64(..),
+            poison: chance.u32(..4) == 0,
+            batch: chance.bool().then(|| chance.u32(1..=4)),
+            colors,
+            arrivals,
+            end,
+        }
+    }
+}
+
+fn color(chance: &mut Rng) -> ColorPlan {
+    ColorPlan {
+        home: chance.usize(..CORES_MAX),
+        pinned: chance.u32(..4) == 0,
+        capacity: (chance.u32(..4) == 0).then(|| chance.usize(1..=8)),
+    }
+}
+
+struct Draw<'a> {
+    colors: usize,
+    chance: &'a mut Rng,
+}
+
+impl Draw<'_> {
+    fn arrival(&mut self) -> Arrival {
+        let at_cycles = match self.chance.bool() {
+            true => 0,
+            false => self.chance.u64(..SPAN_CYCLES),
+        };
+        let actions = self.chance.u32(1..=4);
+        let does = (0..actions).map(|_| self.outside(EVENTS_PER_ARRIVAL / actions));
+        Arrival {
+            at_cycles,
+            does: does.collect(),
+        }
+    }
+
+    fn end(&mut self) -> End {
+        let at_cycles = self.chance.u64(..2 * SPAN_CYCLES);
+        match self.chance.u32(..4) {
+            0 => End::Drain { at_cycles },
+            1 => End::Stop { at_cycles },
+            _ => End::Quiet,
+        }
+    }
+
+    /// Something that can be done outside, and leads to so many events at most.
+    fn outside(&mut self, events: u32) -> Action {
+        match self.chance.u32(..10) {
+            0 => Action::Drop {
+                color: self.color(),
+            },
+            1 => self.cancel(),
+            2 => self.after(events),
+            3 => self.post_fresh(events),
+            _ => self.post(events),
+        }
+    }
+
+    /// Something that a handler does.
+    fn inside(&mut self, events: u32) -> Action {
+        match self.chance.u32(..24) {
+            0 => Action::Drop {
+                color: self.color(),
+            },
+            1 | 2 => self.cancel(),
+            3..=5 => self.after(events),
+            6..=8 => self.post_fresh(events),
+            9..=12 => {
+                let times = self.times(events);
+                let event = self.event(events / times);
+                Action::PostSelf { times, event }
+            }
+            13..=19 => self.post(events),
+            _ => Action::Spend(self.chance.u64(1..300)),
+        }
+    }
+
+    fn cancel(&mut self) -> Action {
+        Action::Cancel {
+            back: self.chance.usize(..3),
+        }
+    }
+
+    fn color(&mut self) -> usize {
+        self.chance.usize(..self.colors)
+    }
+
+    /// Once as a rule, sometimes often enough for several batches.
+    fn times(&mut self, events: u32) -> u32 {
+        match self.chance.u32(..3) {
+            0 => self.chance.u32(1..=events.max(1)),
+            _ => self.chance.u32(1..=events.clamp(1, 3)),
+        }
+    }
+
+    fn post(&mut self, events: u32) -> Action {
+        let times = self.times(events);
+        let how = match self.chance.u32(..6) {
+            0 => How::Call,
+            1 => How::TryPost,
+            _ => How::Post,
+        };
+        Action::Post {
+            color: self.color(),
+            how,
+            times,
+            event: self.event(events / times),
+        }
+    }
+
+    fn post_fresh(&mut self, events: u32) -> Action {
+        let times = self.times(events);
+        let event = self.event(events / times);
+        Action::PostFresh { times, event }
+    }
+
+    fn after(&mut self, events: u32) -> Action {
+        let cycles = match self.chance.u32(..4) {
+            0 => 0,
+            _ => self.chance.u64(..SPAN_CYCLES),
+        };
+        Action::After {
+            cycles,
+            color: self.color(),
+            event: self.event(events),
+        }
+    }
+
+    /// An event that leads to so many at most, itself among them.
+    fn event(&mut self, events: u32) -> Arc<Event> {
+        let kind = match self.chance.u32(..10) {
+            0 => Kind::Long,
+            1 => Kind::Heavy,
+            2..=5 => Kind::Short,
+            _ => Kind::Plain,
+        };
+        let events = events.saturating_sub(1);
+        let actions = self.chance.u32(0..=events.min(4));
+        let mut does: Vec<_> = (0..actions)
+            .map(|_| self.inside(events / actions))
+            .collect();
+        if self.chance.u32(..16) == 0 {
+            does.push(Action::Panic);
+        }
+        Arc::new(Event { kind, does })
+    }
+}

@@ -1,0 +1,240 @@
+//! Programs as plain data: what posts what to which color, and when.
+
+use core::fmt;
+use std::sync::Arc;
+
+use crate::mely::Policy;
+
+/// A program, and the machine and schedule that it runs on.
+///
+/// It ends by itself: what events post is a tree. Its text ([`fmt::Display`]) is what a
+/// failure is reported with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Program {
+    /// Cores of the machine, 1 at least.
+    pub cores: usize,
+    /// How colors are stolen.
+    pub policy: Policy,
+    /// The seed by which the machine chooses the core that goes on.
+    pub schedule: u64,
+    /// A panic poisons its color; else it loses its event alone.
+    pub poison: bool,
+    /// How many events of a color run in a row; `None` leaves it to the policy.
+    pub batch: Option<u32>,
+    /// The colors that it makes before anything happens.
+    pub colors: Vec<ColorPlan>,
+    /// What comes from outside.
+    pub arrivals: Vec<Arrival>,
+    /// How it ends.
+    pub end: End,
+}
+
+/// A color that is to be made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ColorPlan {
+    /// The worker that it begins on, modulo the number of workers.
+    pub home: usize,
+    /// It must stay there.
+    pub pinned: bool,
+    /// How many events may be pending.
+    pub capacity: Option<usize>,
+}
+
+/// What is done outside of the workers at a time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Arrival {
+    /// Cycles since the beginning.
+    pub at_cycles: u64,
+    /// What only a handler can do is left out.
+    pub does: Vec<Action>,
+}
+
+/// What an event is posted as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// By a handler of which nothing is known, which spends little.
+    Plain,
+    /// By one that is annotated as short.
+    Short,
+    /// By one that is annotated as long, and spends so much.
+    Long,
+    /// Long, with a penalty.
+    Heavy,
+}
+
+/// An event: what it does, in order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Event {
+    /// Its handler.
+    pub kind: Kind,
+    /// What it does.
+    pub does: Vec<Action>,
+}
+
+/// How an event is posted to a color.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum How {
+    /// By `post`.
+    Post,
+    /// By `try_post`.
+    TryPost,
+    /// By `call`, whose answer nobody waits for.
+    Call,
+}
+
+/// A thing that an event does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// Computes for so many cycles.
+    Spend(u64),
+    /// Posts to a color, so many times.
+    Post {
+        /// By number; nothing happens if its handle has been dropped.
+        color: usize,
+        /// How.
+        how: How,
+        /// How often in a row.
+        times: u32,
+        /// What.
+        event: Arc<Event>,
+    },
+    /// Posts to its own color.
+    PostSelf {
+        /// How often in a row.
+        times: u32,
+        /// What.
+        event: Arc<Event>,
+    },
+    /// Posts events with a fresh color each.
+    PostFresh {
+        /// How many.
+        times: u32,
+        /// What.
+        event: Arc<Event>,
+    },
+    /// Posts to a color later.
+    After {
+        /// How much later.
+        cycles: u64,
+        /// By number.
+        color: usize,
+        /// What.
+        event: Arc<Event>,
+    },
+    /// Cancels the timer that was set so many timers ago.
+    Cancel {
+        /// 0 is the last one.
+        back: usize,
+    },
+    /// Drops the program's handle of a color.
+    Drop {
+        /// By number.
+        color: usize,
+    },
+    /// Panics: the last thing that it does.
+    Panic,
+}
+
+/// How a program ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// When nothing is left to do.
+    Quiet,
+    /// At a time: what is pending runs to its end.
+    Drain {
+        /// Cycles since the beginning.
+        at_cycles: u64,
+    },
+    /// At a time, at once: what is pending is abandoned.
+    Stop {
+        /// Cycles since the beginning.
+        at_cycles: u64,
+    },
+}
+
+impl Action {
+    /// The event that it posts.
+    pub(super) fn event(&self) -> Option<&Arc<Event>> {
+        match self {
+            Action::Post { event, .. }
+            | Action::PostSelf { event, .. }
+            | Action::PostFresh { event, .. }
+            | Action::After { event, .. } => Some(event),
+            _ => None,
+        }
+    }
+
+    /// The same, but the event that it posts does this.
+    pub(super) fn with_children(&self, does: Vec<Action>) -> Action {
+        let mut changed = self.clone();
+        if let Action::Post { event, .. }
+        | Action::PostSelf { event, .. }
+        | Action::PostFresh { event, .. }
+        | Action::After { event, .. } = &mut changed
+        {
+            let kind = event.kind;
+            *event = Arc::new(Event { kind, does });
+        }
+        changed
+    }
+}
+
+impl fmt::Display for Program {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Program { cores, policy, .. } = self;
+        write!(f, "{cores} cores, {policy}, schedule {}", self.schedule)?;
+        if let Some(batch) = self.batch {
+            write!(f, ", batches of {batch}")?;
+        }
+        let after_panic = match self.poison {
+            true => "poisons its color",
+            false => "loses its event",
+        };
+        writeln!(f, ", a panic {after_panic}")?;
+        for (number, color) in self.colors.iter().enumerate() {
+            write!(f, "color {number}: home {}", color.home % cores)?;
+            if color.pinned {
+                f.write_str(", pinned")?;
+            }
+            if let Some(capacity) = color.capacity {
+                write!(f, ", capacity {capacity}")?;
+            }
+            writeln!(f)?;
+        }
+        for arrival in &self.arrivals {
+            writeln!(f, "outside, at {}:", arrival.at_cycles)?;
+            write_actions(f, &arrival.does, 1)?;
+        }
+        match self.end {
+            End::Quiet => writeln!(f, "shuts down when all is quiet"),
+            End::Drain { at_cycles } => writeln!(f, "drains at {at_cycles}"),
+            End::Stop { at_cycles } => writeln!(f, "stops at {at_cycles}"),
+        }
+    }
+}
+
+fn write_actions(f: &mut fmt::Formatter<'_>, does: &[Action], depth: usize) -> fmt::Result {
+    for action in does {
+        write!(f, "{:1$}", "", 2 * depth)?;
+        match action {
+            Action::Spend(cycles) => write!(f, "spend {cycles}")?,
+            Action::Post {
+                color, how, times, ..
+            } => write!(f, "{how:?} to {color}, {times} times")?,
+            Action::PostSelf { times, .. } => write!(f, "post to its own color, {times} times")?,
+            Action::PostFresh { times, .. } => write!(f, "post to {times} fresh colors")?,
+            Action::After { cycles, color, .. } => write!(f, "post to {color} after {cycles}")?,
+            Action::Cancel { back } => write!(f, "cancel the timer set {back} before the last")?,
+            Action::Drop { color } => write!(f, "drop the handle of {color}")?,
+            Action::Panic => f.write_str("panic")?,
+        }
+        match action.event() {
+            Some(event) => {
+                writeln!(f, ": {:?}", event.kind)?;
+                write_actions(f, &event.does, depth + 1)?;
+            }
+            None => writeln!(f)?,
+        }
+    }
+    Ok(())
+}

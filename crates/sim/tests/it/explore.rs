@@ -1,0 +1,100 @@
+//! Random programs: the scheduler stands, and each check finds what it is for.
+
+use mely_sim::explore::{Fault, Program, execute, shrink};
+use mely_sim::mely::Policy;
+
+/// Policies and numbers of cores are spread over all seeds. In four parts, which may
+/// run beside each other.
+fn explore(seeds: std::ops::Range<u64>) {
+    for seed in seeds {
+        let program = Program::random(seed);
+        if let Some(violation) = execute(&program, None).violation {
+            let again = format!("mely sim explore --first {seed} --seeds 1");
+            panic!("seed {seed}: {violation}\n{program}\nagain: {again}");
+        }
+    }
+}
+
+#[test]
+fn seeds_0_to_249_break_nothing() {
+    explore(0..250);
+}
+
+#[test]
+fn seeds_250_to_499_break_nothing() {
+    explore(250..500);
+}
+
+#[test]
+fn seeds_500_to_749_break_nothing() {
+    explore(500..750);
+}
+
+#[test]
+fn seeds_750_to_999_break_nothing() {
+    explore(750..1_000);
+}
+
+#[test]
+fn a_thousand_seeds_are_of_every_kind() {
+    let programs: Vec<_> = (0..1_000).map(Program::random).collect();
+    for policy in Policy::ALL {
+        assert!(programs.iter().any(|p| p.policy == policy), "{policy}");
+    }
+    for cores in 1..=8 {
+        assert!(programs.iter().any(|p| p.cores == cores), "{cores} cores");
+    }
+    assert!(programs.iter().any(|p| p.poison));
+}
+
+/// A planted bug is found by its check, within so many seeds, and by no other.
+#[test]
+fn each_check_finds_its_planted_bug() {
+    const SEEDS: u64 = 200;
+    for fault in Fault::ALL {
+        let mut found = 0;
+        for seed in 0..SEEDS {
+            if let Some(violation) = execute(&Program::random(seed), Some(fault)).violation {
+                let check = fault.check();
+                assert_eq!(
+                    violation.invariant, check,
+                    "{fault:?}, seed {seed}: {violation}"
+                );
+                found += 1;
+            }
+        }
+        assert!(found > 0, "{fault:?} is not found in {SEEDS} seeds");
+    }
+}
+
+/// On every machine, in debug and release: a hash that changes with the scheduler or
+/// with the programs is written anew; one that differs between builds is a bug.
+#[test]
+fn a_seed_is_the_same_run_everywhere() {
+    let hash = |seed| execute(&Program::random(seed), None).hash;
+    let hashes: Vec<_> = (0..HASHES.len() as u64).map(hash).collect();
+    assert_eq!(hashes, HASHES, "{hashes:#018x?}");
+}
+
+const HASHES: [u64; 8] = [
+    0x4dfc_1a50_a6bb_e69e,
+    0x8e51_92a2_ca75_2cdb,
+    0x3197_4e0e_c072_4a5e,
+    0x0e58_7e67_0a28_804e,
+    0xf8b7_6884_ee1d_2afc,
+    0xcb01_0283_8542_f011,
+    0xec4d_5ac5_c3d7_ece0,
+    0xf38e_df30_fcc0_07b8,
+];
+
+#[test]
+fn what_fails_is_made_smaller() {
+    let broken = |program: &Program| execute(program, Some(Fault::SwappedPosts));
+    let find = |seed| Some((seed, broken(&Program::random(seed)).violation?));
+    let (seed, violation) = (0..20).find_map(find).unwrap();
+    let small = shrink(&Program::random(seed), violation, 500, broken);
+    let text = small.program.to_string();
+    // A head, a color, an arrival, what it posts, the end; perhaps what that posts.
+    assert!(text.lines().count() <= 8, "{text}");
+    assert_eq!(broken(&small.program).violation, Some(small.violation));
+}
