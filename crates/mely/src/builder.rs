@@ -286,7 +286,7 @@ impl Builder {
     /// off, without the last block of each worker. Workers never wait for the file:
     /// what comes faster than it can be written is lost, and counted.
     ///
-    /// While a runtime records, short events cost some 30 to 100 ns more, their turns
+    /// While a runtime records, short events cost some 150 to 200 ns more, their turns
     /// are as long as those of others, and their posts do not wait for each other.
     ///
     /// ```
