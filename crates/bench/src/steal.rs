@@ -8,6 +8,7 @@ use std::time::Duration;
 use clap::Args;
 use mely::Policy;
 
+use crate::implementation::Implementation;
 use crate::machine::Machine;
 use crate::paper::measured::{Measured, unit};
 use crate::peers::chosen;
@@ -49,7 +50,7 @@ struct Under(Policy);
 
 impl fmt::Display for Under {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "mely/{}", self.0.name())
+        Implementation::Mely(self.0).fmt(f)
     }
 }
 

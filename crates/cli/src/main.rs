@@ -3,6 +3,7 @@
 mod completions;
 mod error;
 mod man;
+mod progress;
 mod topology;
 mod trace;
 mod units;

@@ -38,7 +38,9 @@ use mely::Policy;
 
 use self::measured::{Measured, unit};
 pub use self::workload::PaperWorkload;
+use crate::implementation::Implementation;
 use crate::machine::Machine;
+use crate::peers::chosen;
 use crate::repetition::Repetition;
 use crate::report::Row;
 use crate::single::{self, seconds};
@@ -87,7 +89,7 @@ impl Contender {
 
     /// A row for each quantity that at least one run has.
     fn rows(&self, runs: &[Measured]) -> Vec<Row> {
-        let implementation = format!("mely/{}", self.policy);
+        let implementation = Implementation::Mely(self.policy).to_string();
         let (workload, unit) = (self.workload.to_string(), self.workload.unit());
         Measured::rows("paper", &workload, &implementation, unit, runs)
     }
@@ -119,13 +121,6 @@ pub(crate) fn run(options: &PaperOptions) -> Result<(), Error> {
         .write_disturbed(&contenders)
         .map_err(Error::Output)?;
     repetition.keep(&rows)
-}
-
-fn chosen<T: Copy>(asked: &[T], all: &[T]) -> Vec<T> {
-    match asked {
-        [] => all.to_vec(),
-        asked => asked.to_vec(),
-    }
 }
 
 fn write_header(options: &PaperOptions, run: &Run) -> io::Result<()> {

@@ -3,15 +3,15 @@
 mod summary;
 
 use std::fs::File;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use mely_trace::Reader;
 
 use self::summary::Summary;
 use crate::error::CliError;
+use crate::progress::spinner;
 
 /// Records between two looks at the progress: some 10 ms.
 const RECORDS_BETWEEN_TICKS: u64 = 1 << 18;
@@ -71,14 +71,7 @@ impl InfoArgs {
 
 /// Reads to the end, or to an error, with progress when somebody is looking.
 fn read(reader: &mut Reader<File>, path: &Path) -> (Summary, Result<(), mely_trace::Error>) {
-    let target = match io::stderr().is_terminal() {
-        true => ProgressDrawTarget::stderr(),
-        false => ProgressDrawTarget::hidden(),
-    };
-    let bar = ProgressBar::with_draw_target(None, target);
-    if let Ok(style) = ProgressStyle::with_template("{spinner} reading {msg}") {
-        bar.set_style(style);
-    }
+    let bar = spinner("{spinner} reading {msg}", false);
     let mut summary = Summary::default();
     let end = loop {
         match reader.next_record() {

@@ -1,9 +1,9 @@
 //! Loading files into memory before the first request asks for them.
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use mely_http::{DateCache, Now, Site};
-use std::io::IsTerminal;
 use std::time::{Instant, SystemTime};
+
+use crate::progress::spinner;
 
 pub(super) fn now() -> Now {
     DateCache::new().at(Instant::now(), SystemTime::now())
@@ -11,15 +11,8 @@ pub(super) fn now() -> Now {
 
 /// Loads what fits, with progress when somebody is looking.
 pub(super) fn preload(site: &Site, quiet: bool) {
-    let target = match std::io::stderr().is_terminal() && !quiet {
-        true => ProgressDrawTarget::stderr(),
-        false => ProgressDrawTarget::hidden(),
-    };
     // How many there will be is not known before the end.
-    let bar = ProgressBar::with_draw_target(None, target);
-    if let Ok(style) = ProgressStyle::with_template("{spinner} loading files: {msg}") {
-        bar.set_style(style);
-    }
+    let bar = spinner("{spinner} loading files: {msg}", quiet);
     site.preload(&now(), |progress| {
         bar.set_message(format!(
             "{} ({} KiB)",

@@ -2,14 +2,15 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, Write};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::ProgressBar;
 use serde_json::json;
 
+use super::progress;
 use crate::Error;
 use crate::explore::{CORES_MAX, Program, Shrunken, Violation, execute, shrink};
 use crate::mely::Policy;
@@ -134,16 +135,8 @@ pub(super) fn run(options: &ExploreOptions) -> Result<(), Error> {
 }
 
 fn bar(seeds: u64) -> ProgressBar {
-    let target = match io::stderr().is_terminal() {
-        true => ProgressDrawTarget::stderr(),
-        false => ProgressDrawTarget::hidden(),
-    };
-    let bar = ProgressBar::with_draw_target(Some(seeds), target);
     let template = "{bar:40} {human_pos} of {human_len} seeds, {per_sec}, {eta} left {msg}";
-    if let Ok(style) = ProgressStyle::with_template(template) {
-        bar.set_style(style);
-    }
-    bar
+    progress::bar(Some(seeds), template)
 }
 
 /// Runs the programs, up to the first that breaks something.

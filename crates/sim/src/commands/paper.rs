@@ -1,12 +1,12 @@
 //! `mely sim paper`.
 
 use std::fs;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, Write};
 use std::path::PathBuf;
 
 use clap::Args;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
+use super::progress;
 use crate::Error;
 use crate::machine::Machine;
 use crate::mely::Policy;
@@ -35,14 +35,7 @@ pub struct PaperOptions {
 pub(super) fn run(options: &PaperOptions) -> Result<(), Error> {
     let machine = Machine::find(&options.machine)?;
     let runs = chosen(options);
-    let target = match io::stderr().is_terminal() {
-        true => ProgressDrawTarget::stderr(),
-        false => ProgressDrawTarget::hidden(),
-    };
-    let bar = ProgressBar::with_draw_target(Some(runs.len() as u64), target);
-    if let Ok(style) = ProgressStyle::with_template("{pos}/{len} {msg}") {
-        bar.set_style(style);
-    }
+    let bar = progress::bar(Some(runs.len() as u64), "{pos}/{len} {msg}");
     let mut report = Report::default();
     for (table, policy) in runs {
         bar.set_message(format!("{table} {policy}"));
