@@ -10,6 +10,7 @@
 mod fifo;
 mod marks;
 mod owned;
+mod running;
 
 use core::cell::Cell;
 use core::mem::ManuallyDrop;
@@ -23,6 +24,7 @@ use mely_sched::{ColorQueue, Link};
 pub(crate) use self::fifo::Posted;
 use self::marks::Marks;
 pub(crate) use self::owned::OwnedColor;
+pub(crate) use self::running::{Lent, Running};
 use crate::event::{Event, StatePtr};
 use crate::inbox::{Inbox, Pushed};
 use crate::origin::Origin;

@@ -54,6 +54,12 @@ impl Marks {
         self.flags.get() & Self::PINNED != 0
     }
 
+    /// Whether this worker ran it last, and its events are run.
+    #[inline]
+    pub(super) fn is_settled(&self, worker: usize) -> bool {
+        usize::from(self.ran_on.get()) == worker % usize::from(NOWHERE) && !self.is_poisoned()
+    }
+
     /// Notes that a worker runs the color; whether another one ran it before. Of
     /// workers so far apart that they look the same it says no.
     #[inline]

@@ -21,6 +21,7 @@ use crate::worker::Worker;
 ///
 /// Dropping it drops the pending events, counted as abandoned, and leaves the
 /// color idle.
+#[repr(transparent)]
 pub(crate) struct OwnedColor(NonNull<ColorCell>);
 
 // SAFETY: there is one owner at a time, and moving it through a queue orders what
@@ -94,6 +95,14 @@ impl OwnedColor {
     pub(crate) fn arrive(&self, worker: WorkerIndex) -> bool {
         probe::touch(self.0.as_ptr(), Access::Write);
         self.cell().marks.arrive(worker)
+    }
+
+    /// Whether this worker is its home and ran it last, and its events are run.
+    #[inline]
+    pub(crate) fn is_settled(&self, worker: usize) -> bool {
+        let cell = self.cell();
+        // Relaxed: as in `set_home`.
+        usize::from(cell.home.load(Relaxed)) == worker && cell.marks.is_settled(worker)
     }
 
     /// Whether it must stay on its core.

@@ -13,9 +13,9 @@ mod run;
 mod steal;
 mod thread;
 mod traced;
+mod turn;
 
 use core::cell::{Cell, RefCell};
-use core::ptr::NonNull;
 
 use mely_sched::{CoreQueue, Ewma, Ticketed, Worthiness};
 
@@ -25,7 +25,7 @@ use self::outbox::Outbox;
 pub(crate) use self::outside::Driver;
 pub(crate) use self::thread::{run_worker, with_any_current, with_current};
 use self::traced::WorkerTracer;
-use crate::cell::{CellPool, ColorRef, OwnedColor};
+use crate::cell::{CellPool, ColorRef, Lent, OwnedColor, Running};
 use crate::clock::reading_cycles;
 use crate::context::Context;
 use crate::event::{Event, NodePool, StatePtr};
@@ -87,7 +87,7 @@ pub(crate) struct Worker {
     next: Cell<Option<Event>>,
     outbox: Outbox,
     /// The color of the event being run.
-    running: Cell<Option<NonNull<OwnedColor>>>,
+    running: Running,
     next_ticket: Cell<u64>,
     /// Turns until one event is timed, and how many were.
     until_sample: Cell<(u32, u32)>,
@@ -127,7 +127,7 @@ impl Worker {
             reading_cycles: reading_cycles(&*shared.clock),
             next: Cell::new(None),
             outbox: Outbox::default(),
-            running: Cell::new(None),
+            running: Running::default(),
             next_ticket: Cell::new(0),
             until_sample: Cell::new((1, 0)),
             until_poll_cycles: Cell::new(POLL_INTERVAL_CYCLES),
@@ -197,13 +197,10 @@ impl Worker {
         if self.detour {
             return self.post_by_detour(color, event);
         }
-        if let Some(running) = self.running_color()
-            && running.is_of(color)
-        {
-            self.post_to_running(running, event);
-            return;
+        match self.running_of(color) {
+            Some(running) => self.post_to_running(&running, event),
+            None => self.pass(color, event),
         }
-        self.pass(color, event);
     }
 
     /// Posts to the color that is being run: an event that would be the only one
@@ -346,11 +343,12 @@ impl Worker {
 
     /// Whether the event that is being run is of this color.
     pub(crate) fn runs(&self, color: &ColorRef) -> bool {
-        self.running_color()
-            .is_some_and(|running| running.is_of(color))
+        self.running_of(color).is_some()
     }
 
-    fn running_color(&self) -> Option<&OwnedColor> {
-        self.running.get().map(run::lend)
+    /// The color that is being run, if it is this one.
+    #[inline]
+    fn running_of(&self, color: &ColorRef) -> Option<Lent> {
+        self.running.lend().filter(|running| running.is_of(color))
     }
 }

@@ -1,13 +1,12 @@
 //! Running: one turn of one color.
 #![allow(unsafe_code)]
 
-use core::cell::Cell;
-use core::ptr::NonNull;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use mely_sched::{Batch, ReadyColor, Ticketed};
+use mely_sched::{ReadyColor, Ticketed};
 
-use super::costs::{Costs, Manner};
+use super::costs::Manner;
+use super::turn::{InARow, Turn};
 use super::{POLL_INTERVAL_CYCLES, TURN_CYCLES, Worker};
 use crate::builder::OnPanic;
 use crate::cell::OwnedColor;
@@ -17,7 +16,6 @@ use crate::handler::HandlerId;
 use crate::panics::drop_safely;
 use crate::probe::{self, Work};
 use crate::ready::Ready;
-use crate::remote::Remote;
 use crate::shared::Phase;
 
 /// Every how many turns one event of the turn is timed.
@@ -44,119 +42,10 @@ const PREFETCH_STATES: usize = 1;
 /// that of the color's line and that of its state.
 const INBOX_EVENTS: usize = PREFETCH_COLORS - 1 - PREFETCH_STATES;
 
-/// Lends the color that a turn keeps on its stack.
-///
-/// Only [`Worker::run_turn`] stores such a pointer, and it clears it before the
-/// color goes away.
-pub(super) fn lend<'a>(color: NonNull<OwnedColor>) -> &'a OwnedColor {
-    // SAFETY: `Running` below keeps the pointer stored only while the color lives.
-    unsafe { color.as_ref() }
-}
-
-/// Marks a color as the running one for as long as this lives.
-struct Running<'a>(&'a Cell<Option<NonNull<OwnedColor>>>);
-
-impl<'a> Running<'a> {
-    fn mark(cell: &'a Cell<Option<NonNull<OwnedColor>>>, color: &'a OwnedColor) -> Self {
-        cell.set(Some(NonNull::from(color)));
-        Self(cell)
-    }
-}
-
-impl Drop for Running<'_> {
-    fn drop(&mut self) {
-        self.0.set(None);
-    }
-}
-
-/// What is left of a turn; a panic in the middle does not begin it anew.
-struct Turn {
-    /// Events that were run, or are being run.
-    ran: Cell<u32>,
-    /// How many may be.
-    limit: Cell<u32>,
-    /// The one that is timed, counted from 0.
-    timed: u32,
-    /// The color ran on another core before: the first event is timed, and tells what
-    /// that costs.
-    moved: bool,
-    /// The color is a fresh one: another may follow it in the same turn.
-    fresh: bool,
-}
-
-impl Turn {
-    /// A turn of a color that has `pending` events now.
-    fn new(batch: Batch, pending: u32, sample: Option<u32>, fresh: bool, moved: bool) -> Self {
-        // Each sample takes another event, so that handlers that take turns within
-        // a color are all timed.
-        let timed = sample.map(|number| number % pending.clamp(1, batch.events));
-        Self {
-            ran: Cell::new(0),
-            limit: Cell::new(batch.short_events),
-            timed: if moved { 0 } else { timed.unwrap_or(u32::MAX) },
-            moved,
-            fresh,
-        }
-    }
-
-    /// Whether the event that is being run is the one to be timed.
-    fn is_timed(&self) -> bool {
-        self.ran.get() == self.timed.wrapping_add(1)
-    }
-}
-
-/// The handler whose events are being run in a row, and what is to be known of it.
-struct InARow<'a> {
-    remote: &'a Remote,
-    turn: &'a Turn,
-    id: HandlerId,
-    /// How many events had been run when they were last counted.
-    counted: u32,
-    /// They are new, or may be long.
-    manner: Manner,
-}
-
-impl<'a> InARow<'a> {
-    fn new(remote: &'a Remote, turn: &'a Turn) -> Self {
-        Self {
-            remote,
-            turn,
-            id: HandlerId::UNRESOLVED,
-            counted: turn.ran.get(),
-            manner: Manner::WithCare,
-        }
-    }
-
-    /// Turns to another handler.
-    fn turn_to(&mut self, id: HandlerId, costs: &Costs, batch: Batch) {
-        if self.counted < self.turn.ran.get() {
-            self.count();
-        }
-        self.id = id;
-        self.manner = costs.manner(id);
-        if self.manner != Manner::Short {
-            let limit = self.turn.limit.get().min(batch.events);
-            self.turn.limit.set(limit);
-        }
-        self.remote.counts.running.set(id.index() as u64);
-    }
-
-    /// Writes down how many events were run, for whoever looks on.
-    fn count(&mut self) {
-        let ran = self.turn.ran.get();
-        let events = ran - self.counted;
-        self.counted = ran;
-        self.remote.handlers[self.id.index()]
-            .events
-            .add(u64::from(events));
-    }
-}
-
-impl Drop for InARow<'_> {
-    fn drop(&mut self) {
-        self.count();
-    }
-}
+/// After how many events in all no turn follows another without a step between: what is
+/// begun and ended with each run of turns (a frame that catches panics, counts) is then
+/// less than 2 ns an event.
+const FOLLOWING_EVENTS: u32 = 64;
 
 impl Worker {
     /// Runs a turn of what is ready.
@@ -197,7 +86,8 @@ impl Worker {
             });
     }
 
-    /// Runs up to a batch of events of a color, and queues it again if more wait.
+    /// Runs up to a batch of events of a color, queues it again if more wait, and runs
+    /// the turns that follow without care.
     fn run_turn(&self, color: OwnedColor, fresh: bool) {
         let remote = self.remote();
         if color.has_posts() {
@@ -208,29 +98,91 @@ impl Worker {
         if color.home() != self.index {
             self.settle_stolen(&color);
         }
-        let turn = Turn::new(batch, color.len(), self.next_sample(), fresh, moved);
         if color.is_poisoned() {
             color.discard(|_| remote.counts.events.shed.add(1));
-        } else {
-            let _running = Running::mark(&self.running, &color);
-            let batch = || catch_unwind(AssertUnwindSafe(|| self.run_batch(&color, &turn)));
-            while let Err(panic) = batch() {
-                self.after_panic(&color, panic);
-                if color.is_poisoned() {
-                    break;
-                }
-            }
-            self.open_outbox(false);
-            remote.counts.running.set(0);
-            if let Some(next) = self.next.take() {
-                color.put_back(next);
+            self.end_turn(color);
+            return;
+        }
+        let turn = Turn::new(batch, color.len(), self.next_sample(), fresh, moved);
+        self.running.put(color);
+        let turns = || catch_unwind(AssertUnwindSafe(|| self.run_turns(&turn)));
+        while let Err(panic) = turns() {
+            if self.after_panic(panic) {
+                break;
             }
         }
+        self.open_outbox(false);
+        remote.counts.running.set(0);
         remote.counts.events.run.add(u64::from(turn.ran.get()));
+        if let Some(color) = self.running.take() {
+            self.end_turn(color);
+        }
+    }
+
+    /// Queues a color again if more of its events wait, and gives it up if not.
+    #[inline]
+    fn end_turn(&self, color: OwnedColor) {
+        if let Some(next) = self.next.take() {
+            color.put_back(next);
+        }
         if let Err(color) = color.release(self.cells()) {
             color.take_inbox(|e| self.costs.weigh_new(e));
             self.make_ready(Ready::Color(color));
         }
+    }
+
+    /// Runs the turn of the running color, and then those of other colors for as long as
+    /// a step would do nothing between two turns but to go on to the next.
+    fn run_turns(&self, turn: &Turn) {
+        let mut row = InARow::new(self.remote(), turn);
+        while let Some(color) = self.running.lend() {
+            self.run_batch(&color, turn, &mut row);
+            if !self.may_follow(turn, row.manner) {
+                return;
+            }
+            let Some(next) = self.next_settled() else {
+                return;
+            };
+            self.empty_outbox();
+            if let Some(color) = self.running.take() {
+                self.end_turn(color);
+            }
+            self.begin_turn(next.time_left_cycles());
+            turn.follow();
+            let sample = self.next_sample();
+            debug_assert!(sample.is_none(), "a turn with a sample does not follow");
+            if let Ready::Color(color) = next.into_color() {
+                if color.has_posts() {
+                    self.fetch_inboxes();
+                }
+                self.running.put(color);
+            }
+        }
+    }
+
+    /// Takes the color that is next if its turn needs no care. The last one is left for
+    /// a step, which looks for more.
+    #[inline]
+    fn next_settled(&self) -> Option<Ticketed<Ready>> {
+        self.ready.pop_if(|colors, first| {
+            colors > 1
+                && self.is_next(colors, first.ticket())
+                && first.color().is_settled(self.index)
+        })
+    }
+
+    /// Whether a turn that is over may be followed by another one without care: both
+    /// are short, none of its events is to be timed, and nothing from outside waits.
+    #[inline]
+    fn may_follow(&self, turn: &Turn, manner: Manner) -> bool {
+        manner == Manner::Short
+            && self.until_sample.get().0 > 1
+            && turn.ran.get() < FOLLOWING_EVENTS
+            && self.until_poll_cycles.get() > 0
+            && !self.detour
+            && !self.remote().mailbox.has_elements()
+            && !self.shared.idle.hint().any()
+            && self.shared.phase() != Phase::Stopped
     }
 
     /// Whether an event of the turn that begins shall be timed: the number of the
@@ -247,9 +199,9 @@ impl Worker {
         Some(sample)
     }
 
-    fn run_batch(&self, color: &OwnedColor, turn: &Turn) {
+    /// Runs events of a color until its turn is over or none is left.
+    fn run_batch(&self, color: &OwnedColor, turn: &Turn, row: &mut InARow<'_>) {
         let context = Context::new(self, color);
-        let mut row = InARow::new(self.remote(), turn);
         loop {
             let ran = turn.ran.get();
             if ran >= turn.limit.get() || self.shared.phase() == Phase::Stopped {
@@ -268,11 +220,12 @@ impl Worker {
             color.unreserve();
             let id = event.handler_id();
             if id != row.id {
-                row.turn_to(id, &self.costs, self.shared.config.batch);
+                row.turn_to(id, &self.costs);
                 self.open_outbox(row.manner.posts_may_wait());
             }
+            let timed = turn.times_next();
             turn.ran.set(ran + 1);
-            if ran == turn.timed || row.manner == Manner::WithCare {
+            if timed || row.manner == Manner::WithCare {
                 row.count();
                 self.open_outbox(false);
                 self.run_with_care(event, id, &context, turn);
@@ -291,7 +244,7 @@ impl Worker {
     /// short events of the same color.
     #[inline]
     fn next_fresh(&self, color: &OwnedColor, turn: &Turn, manner: Manner) -> Option<Event> {
-        let goes_on = turn.fresh
+        let goes_on = turn.fresh.get()
             && manner == Manner::Short
             && self.until_poll_cycles.get() > 0
             && color.is_as_new();
@@ -349,14 +302,15 @@ impl Worker {
     /// Learns from a timed event what its handler costs, here or after a move.
     fn learn_cost(&self, id: HandlerId, cycles: u64, turn: &Turn) {
         let counts = &self.remote().handlers[id.index()];
-        match turn.moved && turn.is_timed() {
+        match turn.moved.get() && turn.is_timed() {
             true => self.costs.sample_after_move(id, cycles, counts),
             false => self.costs.sample(id, cycles, counts),
         }
     }
 
-    /// Counts a panic, and does what the runtime was told to do after one.
-    fn after_panic(&self, color: &OwnedColor, panic: Box<dyn std::any::Any + Send>) {
+    /// Counts a panic, and does what the runtime was told to do after one. Whether the
+    /// color is poisoned now.
+    fn after_panic(&self, panic: Box<dyn std::any::Any + Send>) -> bool {
         self.end_trace_by_panic();
         self.end_long_event();
         let remote = self.remote();
@@ -367,9 +321,15 @@ impl Worker {
         }
         match self.shared.config.on_panic {
             OnPanic::Continue => {}
-            OnPanic::PoisonColor => color.poison(),
+            OnPanic::PoisonColor => {
+                if let Some(color) = self.running.lend() {
+                    color.poison();
+                }
+            }
             OnPanic::Abort => std::process::abort(),
         }
         drop_safely(panic);
+        let color = self.running.lend();
+        color.is_none_or(|color| color.is_poisoned())
     }
 }

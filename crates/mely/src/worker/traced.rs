@@ -27,8 +27,8 @@ impl Worker {
         if self.fifo {
             return self.post_event(color.clone(), event);
         }
-        match self.running_color().filter(|running| running.is_of(color)) {
-            Some(running) => self.post_behind(running, self.next.take(), event),
+        match self.running_of(color) {
+            Some(running) => self.post_behind(&running, self.next.take(), event),
             None => self.pass(color, event),
         }
     }
@@ -73,7 +73,7 @@ impl Worker {
 
     /// An event of the running color begins.
     pub(super) fn begin_trace(&self, handler: HandlerId, start: u64) {
-        if let (Some(tracer), Some(running)) = (&self.tracer, self.running_color()) {
+        if let (Some(tracer), Some(running)) = (&self.tracer, self.running.lend()) {
             tracer.borrow_mut().begin(handler, running.id(), start);
         }
     }

@@ -1,0 +1,128 @@
+//! What a worker notes of the turns that it runs one after the other.
+
+use core::cell::Cell;
+
+use mely_sched::Batch;
+
+use super::costs::{Costs, Manner};
+use crate::handler::HandlerId;
+use crate::remote::Remote;
+
+/// A turn, or several that follow each other without a look at anything else; a panic
+/// in the middle does not begin it anew.
+pub(super) struct Turn {
+    batch: Batch,
+    /// Events that were run, or are being run, in all.
+    pub(super) ran: Cell<u32>,
+    /// How many had been run when the turn of this color began.
+    began: Cell<u32>,
+    /// At how many it ends.
+    pub(super) limit: Cell<u32>,
+    /// The event that is timed, counted from 0.
+    timed: Cell<u32>,
+    /// The color ran on another core before: the first event is timed, and tells what
+    /// that costs.
+    pub(super) moved: Cell<bool>,
+    /// The color is a fresh one: another may take its place in the same turn.
+    pub(super) fresh: Cell<bool>,
+}
+
+impl Turn {
+    /// A turn of a color that has `pending` events now.
+    pub(super) fn new(
+        batch: Batch,
+        pending: u32,
+        sample: Option<u32>,
+        fresh: bool,
+        moved: bool,
+    ) -> Self {
+        // Each sample takes another event, so that handlers that take turns within
+        // a color are all timed.
+        let timed = sample.map(|number| number % pending.clamp(1, batch.events));
+        Self {
+            batch,
+            ran: Cell::new(0),
+            began: Cell::new(0),
+            limit: Cell::new(batch.short_events),
+            timed: Cell::new(if moved { 0 } else { timed.unwrap_or(u32::MAX) }),
+            moved: Cell::new(moved),
+            fresh: Cell::new(fresh),
+        }
+    }
+
+    /// Begins the turn of another color, that has run here before and is not timed.
+    #[inline]
+    pub(super) fn follow(&self) {
+        let ran = self.ran.get();
+        self.began.set(ran);
+        self.limit.set(ran + self.batch.short_events);
+        self.timed.set(u32::MAX);
+        self.moved.set(false);
+        self.fresh.set(false);
+    }
+
+    /// Whether the next event is the one to be timed.
+    #[inline]
+    pub(super) fn times_next(&self) -> bool {
+        self.ran.get() == self.timed.get()
+    }
+
+    /// Whether the event that is being run is the one to be timed.
+    pub(super) fn is_timed(&self) -> bool {
+        self.ran.get() == self.timed.get().wrapping_add(1)
+    }
+}
+
+/// The handler whose events are being run in a row, and what is to be known of it.
+pub(super) struct InARow<'a> {
+    remote: &'a Remote,
+    turn: &'a Turn,
+    pub(super) id: HandlerId,
+    /// How many events had been run when they were last counted.
+    counted: u32,
+    /// They are new, or may be long.
+    pub(super) manner: Manner,
+}
+
+impl<'a> InARow<'a> {
+    pub(super) fn new(remote: &'a Remote, turn: &'a Turn) -> Self {
+        Self {
+            remote,
+            turn,
+            id: HandlerId::UNRESOLVED,
+            counted: turn.ran.get(),
+            manner: Manner::WithCare,
+        }
+    }
+
+    /// Turns to another handler.
+    pub(super) fn turn_to(&mut self, id: HandlerId, costs: &Costs) {
+        if self.counted < self.turn.ran.get() {
+            self.count();
+        }
+        self.id = id;
+        self.manner = costs.manner(id);
+        if self.manner != Manner::Short {
+            let (turn, events) = (self.turn, self.turn.batch.events);
+            let limit = turn.limit.get().min(turn.began.get() + events);
+            turn.limit.set(limit);
+        }
+        self.remote.counts.running.set(id.index() as u64);
+    }
+
+    /// Writes down how many events were run, for whoever looks on.
+    pub(super) fn count(&mut self) {
+        let ran = self.turn.ran.get();
+        let events = ran - self.counted;
+        self.counted = ran;
+        self.remote.handlers[self.id.index()]
+            .events
+            .add(u64::from(events));
+    }
+}
+
+impl Drop for InARow<'_> {
+    fn drop(&mut self) {
+        self.count();
+    }
+}
