@@ -80,9 +80,14 @@ impl<T> Pool<T> {
     /// Takes a block, if there is one.
     #[inline]
     pub(crate) fn take(&self) -> Option<Box<T>> {
-        self.hottest.take().or_else(|| self.take_hot())
+        // Not by `or_else`, which is called and not inlined.
+        match self.hottest.take() {
+            Some(block) => Some(block),
+            None => self.take_hot(),
+        }
     }
 
+    #[inline(never)]
     fn take_hot(&self) -> Option<Box<T>> {
         let mut hot = self.hot.borrow_mut();
         if hot.is_empty() {
@@ -103,6 +108,7 @@ impl<T> Pool<T> {
         }
     }
 
+    #[inline(never)]
     fn keep_hot(&self, block: Box<T>) {
         let mut hot = self.hot.borrow_mut();
         hot.push(block);

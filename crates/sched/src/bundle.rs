@@ -131,6 +131,12 @@ impl<C: ReadyColor> Bundle<C> {
         self.colors.push_back(color);
     }
 
+    /// Adds a color before the others.
+    pub(crate) fn push_front(&mut self, color: Ticketed<C>) {
+        self.time_left_cycles += color.time_left_cycles();
+        self.colors.push_front(color);
+    }
+
     /// Takes the color that is ready longest.
     pub fn pop(&mut self) -> Option<Ticketed<C>> {
         let first = self.colors.pop_front()?;

@@ -1,9 +1,11 @@
 //! The colors that are ready on a core and that only its owner may take.
+#![allow(unsafe_code)]
 
-use core::cell::{Cell, RefCell};
-use std::collections::VecDeque;
+use core::cell::Cell;
+use core::fmt;
 
-use crate::bundle::{BUNDLE_COLORS, Bundle, ReadyColor, Ticketed, oldest};
+use crate::bundle::{BUNDLE_COLORS, Bundle, ReadyColor, Ticketed};
+use crate::ring::Ring;
 
 /// The ready colors of a core that are not offered to thieves, in the order in
 /// which they became ready.
@@ -13,17 +15,16 @@ use crate::bundle::{BUNDLE_COLORS, Bundle, ReadyColor, Ticketed, oldest};
 /// [`Worthiness`](crate::Worthiness)), except in bundles when another core has
 /// nothing to do. An array of pointers, not a linked list: the colors that come
 /// next can be fetched into the cache before they are needed.
-#[derive(Debug)]
 pub struct CoreQueue<C: ReadyColor> {
-    colors: RefCell<VecDeque<Ticketed<C>>>,
+    colors: Ring<Ticketed<C>>,
     time_left_cycles: Cell<u64>,
 }
 
 impl<C: ReadyColor> CoreQueue<C> {
     /// A queue without colors.
-    pub const fn new() -> Self {
+    pub fn new() -> Self {
         Self {
-            colors: RefCell::new(VecDeque::new()),
+            colors: Ring::new(),
             time_left_cycles: Cell::new(0),
         }
     }
@@ -33,111 +34,89 @@ impl<C: ReadyColor> CoreQueue<C> {
     pub fn push(&self, color: Ticketed<C>) {
         let time_left = self.time_left_cycles.get() + color.time_left_cycles();
         self.time_left_cycles.set(time_left);
-        self.colors.borrow_mut().push_back(color);
+        self.colors.push_back(color);
     }
 
     /// Takes the color that is ready longest.
     #[inline]
     pub fn pop(&self) -> Option<Ticketed<C>> {
-        let first = self.colors.borrow_mut().pop_front()?;
+        let first = self.colors.pop_front()?;
         let time_left = self.time_left_cycles.get();
         self.time_left_cycles
             .set(time_left - first.time_left_cycles());
         Some(first)
     }
 
-    /// Takes the color that is ready longest if it is wanted, given how many there are.
+    /// The color that is so many places behind the one that is ready longest.
+    ///
+    /// # Safety
+    ///
+    /// The queue is not changed while the color is borrowed.
     #[inline]
-    pub fn pop_if(&self, wanted: impl FnOnce(usize, &Ticketed<C>) -> bool) -> Option<Ticketed<C>> {
-        let colors = self.colors.borrow();
-        let is_wanted = colors
-            .front()
-            .is_some_and(|first| wanted(colors.len(), first));
-        drop(colors);
-        if is_wanted { self.pop() } else { None }
-    }
-
-    /// Shows the colors that are so many places behind the first, each with its place,
-    /// to fetch them into the cache.
-    #[inline]
-    pub fn look_ahead<const N: usize>(&self, places: [usize; N], mut look: impl FnMut(usize, &C)) {
-        let colors = self.colors.borrow();
-        for ahead in places {
-            if let Some(color) = colors.get(ahead) {
-                look(ahead, color.color());
-            }
-        }
-    }
-
-    /// How many colors there are, and the ticket of the one that is ready longest
-    /// (`u64::MAX` without colors).
-    #[inline]
-    pub fn len_and_oldest(&self) -> (usize, u64) {
-        let colors = self.colors.borrow();
-        (colors.len(), oldest(&colors))
+    pub unsafe fn peek(&self, behind: usize) -> Option<&Ticketed<C>> {
+        // SAFETY: passed on to the caller.
+        unsafe { self.colors.get(behind) }
     }
 
     /// Puts a bundle whose tickets are older than all here before all others.
     pub fn push_bundle_front(&self, mut bundle: Bundle<C>) {
         let time_left = self.time_left_cycles.get() + bundle.time_left_cycles();
         self.time_left_cycles.set(time_left);
-        let mut colors = self.colors.borrow_mut();
-        if colors.is_empty() {
-            core::mem::swap(&mut *colors, bundle.colors_mut());
-        }
         while let Some(color) = bundle.colors_mut().pop_back() {
-            colors.push_front(color);
+            self.colors.push_front(color);
         }
     }
 
     /// Puts a bundle whose tickets are newer than all here behind all others.
     pub fn push_bundle_back(&self, mut bundle: Bundle<C>) {
-        let time_left = self.time_left_cycles.get() + bundle.time_left_cycles();
-        self.time_left_cycles.set(time_left);
-        self.colors.borrow_mut().append(bundle.colors_mut());
+        while let Some(color) = bundle.pop() {
+            self.push(color);
+        }
     }
 
     /// Takes the colors that became ready last, `colors_max` of them and a bundle at
     /// the most; `None` if there are none.
     pub fn take_newest(&self, colors_max: usize) -> Option<Bundle<C>> {
-        let mut colors = self.colors.borrow_mut();
-        let before = colors.len();
-        let count = before.min(colors_max).min(BUNDLE_COLORS);
-        if count == 0 {
-            return None;
+        let mut bundle = Bundle::new();
+        let colors_max = colors_max.min(BUNDLE_COLORS);
+        while bundle.len() < colors_max
+            && let Some(color) = self.colors.pop_back()
+        {
+            bundle.push_front(color);
         }
-        Some(self.bundle(colors.split_off(before - count)))
+        self.taken(bundle)
     }
 
     /// Takes the colors that are ready longest, as many as a bundle holds; `None` if
     /// there are none.
     pub fn take_oldest(&self) -> Option<Bundle<C>> {
-        let mut colors = self.colors.borrow_mut();
-        let count = colors.len().min(BUNDLE_COLORS);
-        if count == 0 {
-            return None;
+        let mut bundle = Bundle::new();
+        while bundle.len() < BUNDLE_COLORS
+            && let Some(color) = self.colors.pop_front()
+        {
+            bundle.push(color);
         }
-        Some(self.bundle(colors.drain(..count).collect()))
+        self.taken(bundle)
     }
 
-    /// Makes a bundle of colors that were taken out.
-    fn bundle(&self, colors: VecDeque<Ticketed<C>>) -> Bundle<C> {
-        let time_left_cycles = colors.iter().map(Ticketed::time_left_cycles).sum();
+    /// Takes account of colors that were taken out.
+    fn taken(&self, bundle: Bundle<C>) -> Option<Bundle<C>> {
         let before = self.time_left_cycles.get();
-        self.time_left_cycles.set(before - time_left_cycles);
-        Bundle::of(colors, time_left_cycles)
+        self.time_left_cycles
+            .set(before - bundle.time_left_cycles());
+        (!bundle.is_empty()).then_some(bundle)
     }
 
     /// How many colors there are.
     #[inline]
     pub fn len(&self) -> usize {
-        self.colors.borrow().len()
+        self.colors.len()
     }
 
     /// Whether there is no color.
     #[inline]
     pub fn is_empty(&self) -> bool {
-        self.colors.borrow().is_empty()
+        self.colors.is_empty()
     }
 
     /// Summed time left of the colors when they were queued, in cycles.
@@ -148,13 +127,24 @@ impl<C: ReadyColor> CoreQueue<C> {
     /// The ticket of the color that is ready longest; `u64::MAX` without colors.
     #[inline]
     pub fn oldest_ticket(&self) -> u64 {
-        oldest(&self.colors.borrow())
+        // SAFETY: the ring does not change before the ticket is copied.
+        unsafe { self.colors.get(0) }.map_or(u64::MAX, Ticketed::ticket)
     }
 
     /// The ticket of the color that became ready last; 0 without colors.
     #[inline]
     pub fn newest_ticket(&self) -> u64 {
-        self.colors.borrow().back().map_or(0, |last| last.ticket())
+        // SAFETY: as in `oldest_ticket`.
+        unsafe { self.colors.last() }.map_or(0, Ticketed::ticket)
+    }
+}
+
+impl<C: ReadyColor> fmt::Debug for CoreQueue<C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CoreQueue")
+            .field("len", &self.len())
+            .field("time_left_cycles", &self.time_left_cycles())
+            .finish_non_exhaustive()
     }
 }
 
@@ -166,6 +156,8 @@ impl<C: ReadyColor> Default for CoreQueue<C> {
 
 #[cfg(test)]
 pub(crate) mod tests {
+    use std::collections::VecDeque;
+
     use super::*;
     use proptest::prelude::*;
 

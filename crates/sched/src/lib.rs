@@ -27,6 +27,7 @@ mod event_queue;
 mod list;
 mod penalty;
 mod policy;
+mod ring;
 mod steal_queue;
 mod victims;
 mod worth;

@@ -309,6 +309,7 @@ impl Worker {
     }
 
     /// Queues a color on this core, open to thieves.
+    #[inline(never)]
     fn offer(&self, color: Ticketed<Ready>, interval: usize) {
         let remote = self.remote();
         self.with_offers(remote, |offers| offers.queue.push(color, interval));

@@ -17,8 +17,7 @@ impl Worker {
         if self.fifo {
             return self.next_event();
         }
-        let (colors, oldest) = self.ready.len_and_oldest();
-        match self.is_next(colors, oldest) {
+        match self.is_next(self.ready.len(), self.ready.oldest_ticket()) {
             true => self.ready.pop(),
             false => self.next_color_of_all(),
         }

@@ -38,10 +38,6 @@ const PREFETCH_EVENTS: usize = 4;
 /// How many turns ahead the line of the state follows, to which the event points.
 const PREFETCH_STATES: usize = 1;
 
-/// How many events of an inbox are fetched, one more in each of the turns between
-/// that of the color's line and that of its state.
-const INBOX_EVENTS: usize = PREFETCH_COLORS - 1 - PREFETCH_STATES;
-
 /// After how many events in all no turn follows another without a step between: what is
 /// begun and ended with each run of turns (a frame that catches panics, counts) is then
 /// less than 2 ns an event.
@@ -67,23 +63,28 @@ impl Worker {
         let estimate = time_left_cycles.min(POLL_INTERVAL_CYCLES as u64) as i64;
         let until_poll = self.until_poll_cycles.get() - estimate - TURN_CYCLES;
         self.until_poll_cycles.set(until_poll);
-        let look = |ahead: usize, color: &Ready| match ahead {
-            PREFETCH_COLORS => color.prefetch(),
-            PREFETCH_EVENTS => color.prefetch_event(),
-            _ => color.prefetch_state(),
-        };
-        let places = [PREFETCH_COLORS, PREFETCH_EVENTS, PREFETCH_STATES];
-        self.ready.look_ahead(places, look);
+        self.look_ahead(PREFETCH_COLORS, Ready::prefetch);
+        self.look_ahead(PREFETCH_EVENTS, Ready::prefetch_event);
+        self.look_ahead(PREFETCH_STATES, Ready::prefetch_state);
     }
 
     /// Fetches ahead what is in the inboxes of the colors that follow one whose inbox
     /// is not empty: they are likely to be alike.
     fn fetch_inboxes(&self) {
-        let places = core::array::from_fn(|at| at + 1 + PREFETCH_STATES);
-        self.ready
-            .look_ahead::<INBOX_EVENTS>(places, |ahead, color| {
+        for ahead in 1 + PREFETCH_STATES..PREFETCH_COLORS {
+            self.look_ahead(ahead, |color| {
                 color.prefetch_inbox(PREFETCH_COLORS - 1 - ahead);
             });
+        }
+    }
+
+    /// Shows the color that comes so many turns after the next, to fetch it.
+    #[inline]
+    fn look_ahead(&self, behind: usize, fetch: impl FnOnce(&Ready)) {
+        // SAFETY: fetching lines does not change the queue.
+        if let Some(color) = unsafe { self.ready.peek(behind) } {
+            fetch(color.color());
+        }
     }
 
     /// Runs up to a batch of events of a color, queues it again if more wait, and runs
@@ -164,11 +165,13 @@ impl Worker {
     /// a step, which looks for more.
     #[inline]
     fn next_settled(&self) -> Option<Ticketed<Ready>> {
-        self.ready.pop_if(|colors, first| {
-            colors > 1
-                && self.is_next(colors, first.ticket())
-                && first.color().is_settled(self.index)
-        })
+        let colors = self.ready.len();
+        // SAFETY: judging the color does not change the queue.
+        let first = unsafe { self.ready.peek(0) }?;
+        let follows = colors > 1
+            && first.color().is_settled(self.index)
+            && self.is_next(colors, first.ticket());
+        if follows { self.ready.pop() } else { None }
     }
 
     /// Whether a turn that is over may be followed by another one without care: both
@@ -251,9 +254,13 @@ impl Worker {
         if !goes_on {
             return None;
         }
-        let next = self.ready.pop_if(|colors, first| {
-            matches!(first.color(), Ready::Fresh(_)) && self.is_next(colors, first.ticket())
-        })?;
+        // SAFETY: as in `next_settled`.
+        let first = unsafe { self.ready.peek(0) }?;
+        let is_fresh = matches!(first.color(), Ready::Fresh(_));
+        if !is_fresh || !self.is_next(self.ready.len(), first.ticket()) {
+            return None;
+        }
+        let next = self.ready.pop()?;
         self.begin_turn(next.time_left_cycles());
         let Ready::Fresh(event) = next.into_color() else {
             unreachable!("only a fresh one was wanted");
