@@ -22,6 +22,7 @@ use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 use mely_sched::{ColorQueue, Link};
 
 pub(crate) use self::fifo::Posted;
+pub(crate) use self::marks::Here;
 use self::marks::Marks;
 pub(crate) use self::owned::OwnedColor;
 pub(crate) use self::running::{Lent, Running};

@@ -25,16 +25,6 @@ impl Ready {
         }
     }
 
-    /// Whether it is a color whose home is this worker, that ran here last, and whose
-    /// events are run: there is nothing to see to before its turn.
-    #[inline]
-    pub(crate) fn is_settled(&self, worker: usize) -> bool {
-        match self {
-            Ready::Color(color) => color.is_settled(worker),
-            Ready::Fresh(_) => false,
-        }
-    }
-
     /// Asks for its cache line before it is needed.
     #[inline]
     pub(crate) fn prefetch(&self) {

@@ -54,18 +54,14 @@ impl Worthiness {
     /// The time-left interval in which to offer a color to thieves; `None` keeps it
     /// private. Without the time-left heuristic everything is offered, in one
     /// interval; without stealing nothing is.
-    #[inline]
     pub fn interval(&self, time_left_cycles: u64, steal_cost_cycles: u64) -> Option<usize> {
-        if !self.heuristics.steal {
+        if time_left_cycles < self.private_below_cycles(steal_cost_cycles) {
             return None;
         }
         if !self.heuristics.time_left {
             return Some(0);
         }
         let mut bound = steal_cost_cycles;
-        if time_left_cycles <= bound {
-            return None;
-        }
         for interval in 0..INTERVALS - 1 {
             bound = bound.saturating_mul(INTERVAL_FACTOR);
             if time_left_cycles <= bound {
@@ -73,6 +69,17 @@ impl Worthiness {
             }
         }
         Some(INTERVALS - 1)
+    }
+
+    /// Colors with less time left than this are kept private: at once what
+    /// [`interval`](Self::interval) says of most.
+    #[inline]
+    pub fn private_below_cycles(&self, steal_cost_cycles: u64) -> u64 {
+        match (self.heuristics.steal, self.heuristics.time_left) {
+            (false, _) => u64::MAX,
+            (true, false) => 0,
+            (true, true) => steal_cost_cycles.saturating_add(1),
+        }
     }
 
     /// How many of `private_colors` short colors a core should offer in bundles to
@@ -140,7 +147,7 @@ mod tests {
     #[test]
     fn a_policy_without_stealing_offers_nothing() {
         let worth = Worthiness::new(Policy::MelyNoSteal.heuristics());
-        assert_eq!(worth.interval(u64::MAX, 1), None);
+        assert_eq!(worth.interval(u64::from(u32::MAX), 1), None);
         assert_eq!(worth.colors_to_share(1000, u64::MAX, 1, true), 0);
         assert!(!worth.publish_before(None, u32::MAX, true));
     }

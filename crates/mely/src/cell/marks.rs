@@ -8,6 +8,23 @@ use super::{Traits, UNBOUNDED, WorkerIndex};
 /// The rest of a worker's number that stands for no worker.
 const NOWHERE: u8 = u8::MAX;
 
+/// A worker, as colors know it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Here {
+    pub(crate) worker: WorkerIndex,
+    /// What `ran_on` is for it.
+    mark: u8,
+}
+
+impl Here {
+    pub(crate) const fn new(worker: WorkerIndex) -> Self {
+        Self {
+            worker,
+            mark: (worker % NOWHERE as WorkerIndex) as u8,
+        }
+    }
+}
+
 /// What the owner of a color notes of it.
 #[derive(Debug)]
 pub(super) struct Marks {
@@ -56,19 +73,18 @@ impl Marks {
 
     /// Whether this worker ran it last, and its events are run.
     #[inline]
-    pub(super) fn is_settled(&self, worker: usize) -> bool {
-        usize::from(self.ran_on.get()) == worker % usize::from(NOWHERE) && !self.is_poisoned()
+    pub(super) fn is_settled(&self, here: Here) -> bool {
+        self.ran_on.get() == here.mark && !self.is_poisoned()
     }
 
     /// Notes that a worker runs the color; whether another one ran it before. Of
     /// workers so far apart that they look the same it says no.
     #[inline]
-    pub(super) fn arrive(&self, worker: WorkerIndex) -> bool {
-        let here = (worker % WorkerIndex::from(NOWHERE)) as u8;
-        if self.ran_on.get() == here {
+    pub(super) fn arrive(&self, here: Here) -> bool {
+        if self.ran_on.get() == here.mark {
             return false;
         }
-        self.ran_on.replace(here) != NOWHERE
+        self.ran_on.replace(here.mark) != NOWHERE
     }
 
     pub(super) fn poison(&self) {
@@ -114,10 +130,10 @@ mod tests {
         let marks = Marks::new();
         let arrivals = [(0, false), (0, false), (3, true), (3, false), (0, true)];
         for (worker, moved) in arrivals {
-            assert_eq!(marks.arrive(worker), moved, "to {worker}");
+            assert_eq!(marks.arrive(Here::new(worker)), moved, "to {worker}");
         }
         marks.begin(traits(UNBOUNDED, false));
-        assert!(!marks.arrive(254) && marks.arrive(4_000));
+        assert!(!marks.arrive(Here::new(254)) && marks.arrive(Here::new(4_000)));
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed};
 
 use mely_sched::{Link, Linked, ReadyColor};
 
-use super::{CellPool, ColorCell, ColorRef, Traits, WorkerIndex};
+use super::{CellPool, ColorCell, ColorRef, Here, Traits, WorkerIndex};
 use crate::event::Event;
 use crate::handler::HandlerId;
 use crate::panics::drop_safely;
@@ -92,17 +92,17 @@ impl OwnedColor {
 
     /// Notes that a worker runs the color; whether another one ran it before.
     #[inline]
-    pub(crate) fn arrive(&self, worker: WorkerIndex) -> bool {
+    pub(crate) fn arrive(&self, here: Here) -> bool {
         probe::touch(self.0.as_ptr(), Access::Write);
-        self.cell().marks.arrive(worker)
+        self.cell().marks.arrive(here)
     }
 
     /// Whether this worker is its home and ran it last, and its events are run.
     #[inline]
-    pub(crate) fn is_settled(&self, worker: usize) -> bool {
+    pub(crate) fn is_settled(&self, here: Here) -> bool {
         let cell = self.cell();
         // Relaxed: as in `set_home`.
-        usize::from(cell.home.load(Relaxed)) == worker && cell.marks.is_settled(worker)
+        cell.home.load(Relaxed) == here.worker && cell.marks.is_settled(here)
     }
 
     /// Whether it must stay on its core.
@@ -228,7 +228,7 @@ impl OwnedColor {
         cell.begin(id, traits);
         cell.inbox.begin(true);
         // It is made where it runs.
-        cell.marks.arrive(traits.home);
+        cell.marks.arrive(Here::new(traits.home));
         Self(NonNull::from(Box::leak(cell)))
     }
 

@@ -72,7 +72,6 @@ impl Worker {
     pub(super) fn steal_events(&self, victim: usize) -> bool {
         let start = self.shared.clock.cycles();
         probe::work(Work::Steal, 1);
-        let here = self.shared.narrow(self.index);
         let by_batch = self.shared.config.heuristics.batch_steal;
         let (mut events, mut cycles) = (0, 0);
         let remotes = &self.shared.remotes;
@@ -82,7 +81,7 @@ impl Worker {
                 let mut stolen = theirs.steal(by_batch);
                 probe::work(Work::Scan, stolen.scanned as u64);
                 for posted in stolen.events.drain(..) {
-                    posted.set_home(here);
+                    posted.set_home(self.here.worker);
                     self.costs.weigh_new(posted.event());
                     events += 1;
                     cycles += u64::from(posted.event().time_left_cycles());

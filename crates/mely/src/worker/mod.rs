@@ -25,7 +25,7 @@ use self::outbox::Outbox;
 pub(crate) use self::outside::Driver;
 pub(crate) use self::thread::{run_worker, with_any_current, with_current};
 use self::traced::WorkerTracer;
-use crate::cell::{CellPool, ColorRef, Lent, OwnedColor, Running};
+use crate::cell::{CellPool, ColorRef, Here, Lent, OwnedColor, Running};
 use crate::clock::reading_cycles;
 use crate::context::Context;
 use crate::event::{Event, NodePool, StatePtr};
@@ -56,6 +56,8 @@ pub(crate) enum Step {
 /// The state of a worker that its own thread alone touches.
 pub(crate) struct Worker {
     index: usize,
+    /// The same, as colors know it.
+    here: Here,
     shared: Arc<Shared>,
     /// What others reach of this worker: `shared.remotes[index]`.
     remote: Arc<Remote>,
@@ -71,6 +73,8 @@ pub(crate) struct Worker {
     cells: CellPool,
     timers: RefCell<Timers>,
     worth: Worthiness,
+    /// Colors with less time left are not worth a steal; looked up at each step.
+    private_below_cycles: Cell<u64>,
     /// The events of a core wait in one queue, not in queues of their colors.
     fifo: bool,
     tracer: WorkerTracer,
@@ -106,6 +110,7 @@ impl Worker {
         let tracer = shared.config.trace.take_tracer(index);
         Self {
             index,
+            here: Here::new(shared.narrow(index)),
             remote: Arc::clone(&shared.remotes[index]),
             ready: CoreQueue::new(),
             pinned: CoreQueue::new(),
@@ -117,6 +122,7 @@ impl Worker {
             cells: CellPool::new(&shared.free_cells),
             timers: RefCell::new(Timers::new(shared.config.timers_max)),
             worth: Worthiness::new(heuristics),
+            private_below_cycles: Cell::new(0),
             fifo: shared.has_fifos(),
             detour: shared.has_fifos() || tracer.is_some(),
             tracer: tracer.map(|tracer| Box::new(RefCell::new(tracer))),
@@ -165,6 +171,9 @@ impl Worker {
     /// what others sent, gives to others what they lack, and runs one turn of the
     /// color that is ready longest — or steals.
     pub(crate) fn step(&self) -> Step {
+        let steal_cost = self.shared.steal_cost_cycles();
+        let private_below = self.worth.private_below_cycles(steal_cost);
+        self.private_below_cycles.set(private_below);
         if self.until_poll_cycles.get() <= 0 {
             self.poll();
         }
@@ -295,14 +304,14 @@ impl Worker {
     #[inline]
     fn queue_ready(&self, color: Ready) {
         let color = self.ticketed(color);
-        match self.worthy_interval(color.time_left_cycles()) {
-            Some(interval) if !color.color().is_pinned() => self.offer(color, interval),
-            _ => self.keep(color),
+        let is_private = color.time_left_cycles() < self.private_below_cycles.get();
+        match is_private || color.color().is_pinned() {
+            true => self.keep(color),
+            false => self.offer(color),
         }
     }
 
     /// In which interval a color is offered to thieves, if it is worth it.
-    #[inline]
     fn worthy_interval(&self, time_left_cycles: u64) -> Option<usize> {
         let steal_cost = self.shared.steal_cost_cycles();
         self.worth.interval(time_left_cycles, steal_cost)
@@ -310,7 +319,10 @@ impl Worker {
 
     /// Queues a color on this core, open to thieves.
     #[inline(never)]
-    fn offer(&self, color: Ticketed<Ready>, interval: usize) {
+    fn offer(&self, color: Ticketed<Ready>) {
+        let Some(interval) = self.worthy_interval(color.time_left_cycles()) else {
+            return self.keep(color);
+        };
         let remote = self.remote();
         self.with_offers(remote, |offers| offers.queue.push(color, interval));
         if remote.is_worth_a_wake(&self.worth) {

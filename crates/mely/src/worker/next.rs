@@ -27,11 +27,26 @@ impl Worker {
     /// or offered, and nothing need be taken back before it.
     #[inline]
     pub(super) fn is_next(&self, colors: usize, oldest: u64) -> bool {
-        let remote = self.remote();
-        oldest < self.pinned.oldest_ticket()
-            && oldest < remote.oldest_offered()
-            && oldest < self.oldest_held.get()
-            && (colors >= LOW_COLORS || !self.could_take_back())
+        oldest < self.oldest_elsewhere() && (colors >= LOW_COLORS || !self.could_take_back())
+    }
+
+    /// The oldest ticket of what is pinned, held or offered.
+    #[inline]
+    pub(super) fn oldest_elsewhere(&self) -> u64 {
+        self.pinned
+            .oldest_ticket()
+            .min(self.remote().oldest_offered())
+            .min(self.oldest_held.get())
+    }
+
+    /// With fewer private colors than this a step must look for more before the next
+    /// turn.
+    pub(super) fn colors_min(&self) -> usize {
+        match self.could_take_back() {
+            true => LOW_COLORS,
+            // The last one: then it looks beside it.
+            false => 2,
+        }
     }
 
     /// Whether there is a bundle, or something held, that could follow the last

@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use mely_sched::{ReadyColor, Ticketed};
 
 use super::costs::Manner;
-use super::turn::{InARow, Turn};
+use super::turn::{Following, InARow, Turn};
 use super::{POLL_INTERVAL_CYCLES, TURN_CYCLES, Worker};
 use crate::builder::OnPanic;
 use crate::cell::OwnedColor;
@@ -38,34 +38,36 @@ const PREFETCH_EVENTS: usize = 4;
 /// How many turns ahead the line of the state follows, to which the event points.
 const PREFETCH_STATES: usize = 1;
 
-/// After how many events in all no turn follows another without a step between: what is
-/// begun and ended with each run of turns (a frame that catches panics, counts) is then
-/// less than 2 ns an event.
-const FOLLOWING_EVENTS: u32 = 64;
-
 impl Worker {
     /// Runs a turn of what is ready.
     #[inline]
     pub(super) fn run(&self, ready: Ticketed<Ready>) {
-        self.begin_turn(ready.time_left_cycles());
+        let cycles = self.begin_turn(ready.time_left_cycles());
+        self.count_turns(1, cycles);
         match ready.into_color() {
             Ready::Color(color) => self.run_turn(color, false),
             Ready::Fresh(event) => self.run_turn(self.make_fresh(event), true),
         }
     }
 
-    /// Counts a turn of events that take so long, and fetches ahead what follows.
+    /// Counts turns that take so long.
+    fn count_turns(&self, turns: u32, cycles: i64) {
+        self.remote().counts.turns.add(u64::from(turns));
+        self.until_poll_cycles
+            .set(self.until_poll_cycles.get() - cycles);
+    }
+
+    /// Begins a turn of events that take so long: fetches ahead what follows it. What it
+    /// is taken to take, in cycles.
     #[inline]
-    fn begin_turn(&self, time_left_cycles: u64) {
-        self.remote().counts.turns.add(1);
+    fn begin_turn(&self, time_left_cycles: u64) -> i64 {
         probe::work(Work::Turn, 1);
-        // More than the interval makes no difference.
-        let estimate = time_left_cycles.min(POLL_INTERVAL_CYCLES as u64) as i64;
-        let until_poll = self.until_poll_cycles.get() - estimate - TURN_CYCLES;
-        self.until_poll_cycles.set(until_poll);
         self.look_ahead(PREFETCH_COLORS, Ready::prefetch);
         self.look_ahead(PREFETCH_EVENTS, Ready::prefetch_event);
         self.look_ahead(PREFETCH_STATES, Ready::prefetch_state);
+        // More than the interval makes no difference.
+        let estimate = time_left_cycles.min(POLL_INTERVAL_CYCLES as u64) as i64;
+        estimate + TURN_CYCLES
     }
 
     /// Fetches ahead what is in the inboxes of the colors that follow one whose inbox
@@ -95,7 +97,7 @@ impl Worker {
             self.fetch_inboxes();
         }
         let batch = self.shared.config.batch;
-        let moved = color.arrive(self.shared.narrow(self.index));
+        let moved = color.arrive(self.here);
         if color.home() != self.index {
             self.settle_stolen(&color);
         }
@@ -115,6 +117,10 @@ impl Worker {
         self.open_outbox(false);
         remote.counts.running.set(0);
         remote.counts.events.run.add(u64::from(turn.ran.get()));
+        let (turns, cycles) = turn.followed();
+        self.count_turns(turns, cycles);
+        let (until_sample, sample) = self.until_sample.get();
+        self.until_sample.set((until_sample - turns, sample));
         if let Some(color) = self.running.take() {
             self.end_turn(color);
         }
@@ -133,25 +139,23 @@ impl Worker {
     }
 
     /// Runs the turn of the running color, and then those of other colors for as long as
-    /// a step would do nothing between two turns but to go on to the next.
+    /// a step would most likely do nothing between two turns but to go on to the next.
     fn run_turns(&self, turn: &Turn) {
+        let following = self.following();
         let mut row = InARow::new(self.remote(), turn);
         while let Some(color) = self.running.lend() {
             self.run_batch(&color, turn, &mut row);
-            if !self.may_follow(turn, row.manner) {
+            if row.manner != Manner::Short || !turn.may_follow(&following) {
                 return;
             }
-            let Some(next) = self.next_settled() else {
+            let Some(next) = self.next_to_follow(&following) else {
                 return;
             };
             self.empty_outbox();
             if let Some(color) = self.running.take() {
                 self.end_turn(color);
             }
-            self.begin_turn(next.time_left_cycles());
-            turn.follow();
-            let sample = self.next_sample();
-            debug_assert!(sample.is_none(), "a turn with a sample does not follow");
+            turn.follow(self.begin_turn(next.time_left_cycles()));
             if let Ready::Color(color) = next.into_color() {
                 if color.has_posts() {
                     self.fetch_inboxes();
@@ -161,31 +165,31 @@ impl Worker {
         }
     }
 
-    /// Takes the color that is next if its turn needs no care. The last one is left for
-    /// a step, which looks for more.
-    #[inline]
-    fn next_settled(&self) -> Option<Ticketed<Ready>> {
-        let colors = self.ready.len();
-        // SAFETY: judging the color does not change the queue.
-        let first = unsafe { self.ready.peek(0) }?;
-        let follows = colors > 1
-            && first.color().is_settled(self.index)
-            && self.is_next(colors, first.ticket());
-        if follows { self.ready.pop() } else { None }
+    /// What may follow without a step: no turn whose event is timed, nothing that
+    /// becomes ready later, and what is private only.
+    fn following(&self) -> Following {
+        Following {
+            before: self.oldest_elsewhere().min(self.next_ticket.get()),
+            colors_min: self.colors_min(),
+            turns: match self.detour {
+                true => 0,
+                false => self.until_sample.get().0 - 1,
+            },
+        }
     }
 
-    /// Whether a turn that is over may be followed by another one without care: both
-    /// are short, none of its events is to be timed, and nothing from outside waits.
+    /// Takes the color that is next if its turn needs no care.
     #[inline]
-    fn may_follow(&self, turn: &Turn, manner: Manner) -> bool {
-        manner == Manner::Short
-            && self.until_sample.get().0 > 1
-            && turn.ran.get() < FOLLOWING_EVENTS
-            && self.until_poll_cycles.get() > 0
-            && !self.detour
-            && !self.remote().mailbox.has_elements()
-            && !self.shared.idle.hint().any()
-            && self.shared.phase() != Phase::Stopped
+    fn next_to_follow(&self, following: &Following) -> Option<Ticketed<Ready>> {
+        // SAFETY: judging the color does not change the queue.
+        let first = unsafe { self.ready.peek(0) }?;
+        let Ready::Color(color) = first.color() else {
+            return None;
+        };
+        let follows = first.ticket() < following.before
+            && self.ready.len() >= following.colors_min
+            && color.is_settled(self.here);
+        if follows { self.ready.pop() } else { None }
     }
 
     /// Whether an event of the turn that begins shall be timed: the number of the
@@ -254,14 +258,15 @@ impl Worker {
         if !goes_on {
             return None;
         }
-        // SAFETY: as in `next_settled`.
+        // SAFETY: as in `next_to_follow`.
         let first = unsafe { self.ready.peek(0) }?;
         let is_fresh = matches!(first.color(), Ready::Fresh(_));
         if !is_fresh || !self.is_next(self.ready.len(), first.ticket()) {
             return None;
         }
         let next = self.ready.pop()?;
-        self.begin_turn(next.time_left_cycles());
+        let cycles = self.begin_turn(next.time_left_cycles());
+        self.count_turns(1, cycles);
         let Ready::Fresh(event) = next.into_color() else {
             unreachable!("only a fresh one was wanted");
         };

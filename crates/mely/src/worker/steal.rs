@@ -143,7 +143,7 @@ impl Worker {
     /// core's own.
     #[cold]
     pub(super) fn settle_stolen(&self, color: &OwnedColor) {
-        color.set_home(self.shared.narrow(self.index));
+        color.set_home(self.here.worker);
         color.take_inbox(|e| self.costs.weigh_new(e));
         if self.shared.config.heuristics.penalty {
             // It was counted with what the penalty has left of it.

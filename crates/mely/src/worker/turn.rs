@@ -8,6 +8,11 @@ use super::costs::{Costs, Manner};
 use crate::handler::HandlerId;
 use crate::remote::Remote;
 
+/// After how many events in all no turn follows another without a step between: what is
+/// begun and ended with each run of turns (a frame that catches panics, counts) is then
+/// less than 2 ns an event, and others wait no longer than for one turn of short events.
+const FOLLOWING_EVENTS: u32 = 64;
+
 /// A turn, or several that follow each other without a look at anything else; a panic
 /// in the middle does not begin it anew.
 pub(super) struct Turn {
@@ -25,6 +30,21 @@ pub(super) struct Turn {
     pub(super) moved: Cell<bool>,
     /// The color is a fresh one: another may take its place in the same turn.
     pub(super) fresh: Cell<bool>,
+    /// The turns that followed the first.
+    followed: Cell<u32>,
+    /// What they were taken to take together, in cycles.
+    followed_cycles: Cell<i64>,
+}
+
+/// How far turns follow each other without a step between.
+#[derive(Clone, Copy)]
+pub(super) struct Following {
+    /// Those with older tickets are the next ones on this core.
+    pub(super) before: u64,
+    /// While the core has that many private colors.
+    pub(super) colors_min: usize,
+    /// That many turns.
+    pub(super) turns: u32,
 }
 
 impl Turn {
@@ -47,12 +67,28 @@ impl Turn {
             timed: Cell::new(if moved { 0 } else { timed.unwrap_or(u32::MAX) }),
             moved: Cell::new(moved),
             fresh: Cell::new(fresh),
+            followed: Cell::new(0),
+            followed_cycles: Cell::new(0),
         }
+    }
+
+    /// How many turns followed the first, and what they take together in cycles.
+    pub(super) fn followed(&self) -> (u32, i64) {
+        (self.followed.get(), self.followed_cycles.get())
+    }
+
+    /// Whether another turn may follow.
+    #[inline]
+    pub(super) fn may_follow(&self, following: &Following) -> bool {
+        self.ran.get() < FOLLOWING_EVENTS && self.followed.get() < following.turns
     }
 
     /// Begins the turn of another color, that has run here before and is not timed.
     #[inline]
-    pub(super) fn follow(&self) {
+    pub(super) fn follow(&self, cycles: i64) {
+        self.followed.set(self.followed.get() + 1);
+        self.followed_cycles
+            .set(self.followed_cycles.get() + cycles);
         let ran = self.ran.get();
         self.began.set(ran);
         self.limit.set(ran + self.batch.short_events);
