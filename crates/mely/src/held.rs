@@ -1,148 +1,27 @@
 //! What becomes ready on a core while a long event holds it.
 //!
 //! A queue that the core fills without a lock and thieves empty: one giver, and one
-//! taker at a time, who holds the lock of the core's offers. It has no bound: a giver
-//! that had to wait, or to lock, would pay for that once for each event it posts.
+//! taker at a time, who holds a lock. It has no bound: a giver that had to wait, or to
+//! lock, would pay for that once for each event it posts. The taker claims many elements
+//! at once, and reads them when it has given the lock back: a thief that reads what the
+//! giver has just written waits 100 ns for each line.
 #![allow(unsafe_code)]
 
+mod segments;
+
 use core::cell::{Cell, UnsafeCell};
-use core::mem::MaybeUninit;
-use core::ptr::{self, NonNull};
+use core::ptr::NonNull;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
-use crate::sync::{Arc, AtomicPtr, AtomicUsize};
-
-/// Elements of a segment: what allocating one costs (100 ns) is less than 1 ns each.
-const SEGMENT: usize = if cfg!(loom) { 1 } else { 256 };
-
-/// Empty segments that are kept: those of 64 k elements, 2 MB. The allocator takes longer
-/// for a segment, which is more than it keeps at hand, than the giver for filling it.
-const SPARE_MAX: usize = 256;
-
-type Slot<T> = UnsafeCell<MaybeUninit<T>>;
-
-/// So many elements in a row, and where the next ones are.
-struct Segment<T> {
-    slots: [Slot<T>; SEGMENT],
-    /// Set by the giver before it gives an element there; of a spare one, the next
-    /// spare.
-    next: AtomicPtr<Segment<T>>,
-}
-
-impl<T> Segment<T> {
-    fn new() -> NonNull<Self> {
-        let slot = |_| UnsafeCell::new(MaybeUninit::uninit());
-        NonNull::from(Box::leak(Box::new(Self {
-            slots: core::array::from_fn(slot),
-            next: AtomicPtr::new(ptr::null_mut()),
-        })))
-    }
-}
-
-/// Empty segments: the taker pushes, the giver alone pops, so what it has seen on top
-/// cannot be taken away and put back meanwhile.
-struct Spare<T> {
-    top: AtomicPtr<Segment<T>>,
-    segments: AtomicUsize,
-}
-
-impl<T> Spare<T> {
-    fn new() -> Self {
-        Self {
-            top: AtomicPtr::new(ptr::null_mut()),
-            segments: AtomicUsize::new(0),
-        }
-    }
-
-    /// Keeps a segment, or frees it if there are enough.
-    ///
-    /// # Safety
-    ///
-    /// The segment was boxed, and is the caller's alone; it is empty.
-    unsafe fn push(&self, segment: NonNull<Segment<T>>) {
-        // Relaxed: a count for the limit only.
-        if self.segments.fetch_add(1, Relaxed) >= SPARE_MAX {
-            self.segments.fetch_sub(1, Relaxed);
-            // SAFETY: the caller's word.
-            return drop(unsafe { Box::from_raw(segment.as_ptr()) });
-        }
-        let mut top = self.top.load(Relaxed);
-        loop {
-            // SAFETY: as above. Relaxed: the exchange publishes it.
-            unsafe { segment.as_ref() }.next.store(top, Relaxed);
-            // Release pairs with the acquire of `pop`.
-            let new = segment.as_ptr();
-            match self.top.compare_exchange(top, new, Release, Relaxed) {
-                Ok(_) => return,
-                Err(found) => top = found,
-            }
-        }
-    }
-
-    /// For the giver alone.
-    fn pop(&self) -> Option<NonNull<Segment<T>>> {
-        loop {
-            // Acquire pairs with the release of `push`.
-            let top = NonNull::new(self.top.load(Acquire))?;
-            // SAFETY: only the caller takes segments away, so this one is live.
-            let below = unsafe { top.as_ref() }.next.load(Relaxed);
-            let taken = self
-                .top
-                .compare_exchange(top.as_ptr(), below, Acquire, Relaxed);
-            if taken.is_ok() {
-                self.segments.fetch_sub(1, Relaxed);
-                return Some(top);
-            }
-        }
-    }
-}
-
-impl<T> Drop for Spare<T> {
-    fn drop(&mut self) {
-        while let Some(segment) = self.pop() {
-            // SAFETY: it was boxed, and is nobody else's now.
-            drop(unsafe { Box::from_raw(segment.as_ptr()) });
-        }
-    }
-}
-
-/// One end of the queue: a segment, and the next slot of it.
-struct End<T> {
-    segment: NonNull<Segment<T>>,
-    slot: usize,
-}
-
-impl<T> Clone for End<T> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<T> Copy for End<T> {}
-
-impl<T> End<T> {
-    /// The slot, and the end behind it.
-    ///
-    /// # Safety
-    ///
-    /// The segment is live, and there is such a slot.
-    unsafe fn slot<'a>(self) -> (&'a Slot<T>, Self) {
-        // SAFETY: the caller's word.
-        let slot = unsafe { &self.segment.as_ref().slots[self.slot] };
-        let behind = Self {
-            slot: self.slot + 1,
-            ..self
-        };
-        (slot, behind)
-    }
-}
+use self::segments::{End, SEGMENT, Segment, Slot, Spare};
+use crate::sync::{Arc, AtomicUsize};
 
 /// What both ends share; both counts only grow.
 #[repr(align(128))]
 pub(crate) struct Held<T> {
     /// How many were given.
     given: AtomicUsize,
-    /// How many were taken.
+    /// How many were claimed.
     taken: AtomicUsize,
     /// The taker's end.
     first: UnsafeCell<End<T>>,
@@ -150,9 +29,10 @@ pub(crate) struct Held<T> {
 }
 
 // SAFETY: a slot is reached by the giver alone until `given` passes it, then by the
-// taker alone; the count is passed on with release and acquire. A segment is given up by
-// the taker once the giver has gone on to the next, and the last one by who drops the
-// queue. `first` is the taker's alone.
+// taker, then by who has claimed it alone; the count is passed on with release and
+// acquire. A segment is given up when all its elements have been read and the giver and
+// the taker have gone on to the next, and the last one by who drops the queue. `first` is
+// the taker's alone.
 unsafe impl<T: Send> Sync for Held<T> {}
 // SAFETY: as above.
 unsafe impl<T: Send> Send for Held<T> {}
@@ -273,15 +153,37 @@ impl<T> Taker<T> {
         Some(unsafe { (*slot.get()).assume_init_ref() })
     }
 
-    /// Takes the element that was given first.
-    pub(crate) fn take(&mut self) -> Option<T> {
-        let (slot, behind) = self.first_slot()?;
-        // SAFETY: as in `first`; it is read once, as the end moves on.
-        let element = unsafe { (*slot.get()).assume_init_read() };
-        self.set_end(behind);
-        self.taken += 1;
+    /// Claims the elements that were given first: `max` at the most, and those before the
+    /// first that is not `wanted`, where none is wanted behind one that is not.
+    pub(crate) fn claim(&mut self, max: usize, wanted: impl Fn(&T) -> bool) -> Option<Claim<T>> {
+        // Acquire pairs with the release of `give`.
+        let waiting = self.held.given.load(Acquire) - self.taken;
+        self.first_slot()?;
+        // SAFETY: only the taker reaches it.
+        let mut end = unsafe { *self.held.first.get() };
+        let max = max.min(waiting).min(SEGMENT - end.slot);
+        // SAFETY: the segment is live until the taker has gone on to the next.
+        let slots = unsafe { &end.segment.as_ref().slots[end.slot..end.slot + max] };
+        // SAFETY: the giver has filled these slots, and nobody has claimed them.
+        let is_wanted = |slot: &Slot<T>| wanted(unsafe { (*slot.get()).assume_init_ref() });
+        let count = match slots.last().is_none_or(is_wanted) {
+            true => max,
+            false => slots.partition_point(is_wanted),
+        };
+        if count == 0 {
+            return None;
+        }
+        let claim = Claim {
+            held: Arc::clone(&self.held),
+            next: end,
+            end: end.slot + count,
+            count,
+        };
+        end.slot += count;
+        self.set_end(end);
+        self.taken += count;
         self.held.taken.store(self.taken, Release);
-        Some(element)
+        Some(claim)
     }
 
     /// The slot of the first element, if there is one, and the end behind it.
@@ -293,7 +195,7 @@ impl<T> Taker<T> {
         // SAFETY: only the taker reaches it.
         let mut end = unsafe { *self.held.first.get() };
         if end.slot == SEGMENT {
-            end = self.end_segment(end);
+            end = self.leave_segment(end);
             self.set_end(end);
         }
         // SAFETY: the segment is live until the taker has gone on to the next.
@@ -305,36 +207,103 @@ impl<T> Taker<T> {
         unsafe { *self.held.first.get() = end };
     }
 
-    /// Gives up a segment that is empty, and goes on to the next.
-    fn end_segment(&self, empty: End<T>) -> End<T> {
+    /// Leaves a segment of which all elements have been claimed, for the next.
+    fn leave_segment(&self, claimed: End<T>) -> End<T> {
         // Acquire pairs with the release of `begin_segment`.
-        // SAFETY: the segment is live: only the taker takes it away, here.
-        let next = NonNull::new(unsafe { empty.segment.as_ref() }.next.load(Acquire));
+        // SAFETY: the segment is live until the taker has left it, below.
+        let next = NonNull::new(unsafe { claimed.segment.as_ref() }.next.load(Acquire));
         let next = next.expect("an element was given after a full segment");
-        // SAFETY: an element was given after it, so the giver has left it, and it is
-        // reached by nobody else.
-        unsafe { self.held.spare.push(empty.segment) };
+        // SAFETY: an element was given after it, so the giver has left it; the taker
+        // leaves it once.
+        unsafe { self.held.spare.done(claimed.segment, 1) };
         End {
             segment: next,
             slot: 0,
         }
     }
-
-    /// How many wait at least.
-    pub(crate) fn len(&self) -> usize {
-        self.held.len()
-    }
 }
 
 impl<T> Drop for Taker<T> {
     fn drop(&mut self) {
-        while self.take().is_some() {}
+        while self.claim(usize::MAX, |_| true).is_some() {}
+    }
+}
+
+/// Elements that were claimed, in order. Those that are not read are dropped with it.
+pub(crate) struct Claim<T> {
+    held: Arc<Held<T>>,
+    next: End<T>,
+    /// The slot behind the last.
+    end: usize,
+    count: usize,
+}
+
+// SAFETY: the claim is the sole owner of these elements.
+unsafe impl<T: Send> Send for Claim<T> {}
+
+impl<T> Iterator for Claim<T> {
+    type Item = T;
+
+    #[inline]
+    fn next(&mut self) -> Option<T> {
+        if self.next.slot == self.end {
+            return None;
+        }
+        // SAFETY: the segment lives until all its elements have been read.
+        let (slot, behind) = unsafe { self.next.slot() };
+        self.next = behind;
+        // SAFETY: the giver has filled the slot, and this claim alone reads it, once.
+        Some(unsafe { (*slot.get()).assume_init_read() })
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        let left = self.end - self.next.slot;
+        (left, Some(left))
+    }
+}
+
+impl<T> Drop for Claim<T> {
+    fn drop(&mut self) {
+        self.for_each(drop);
+        // SAFETY: these elements have been read, and are noted once.
+        unsafe { self.held.spare.done(self.next.segment, self.count) };
     }
 }
 
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
+
+    fn take<T>(taker: &mut Taker<T>) -> Option<T> {
+        taker.claim(1, |_| true)?.next()
+    }
+
+    #[test]
+    fn claims_what_is_wanted_and_reads_it_in_any_order() {
+        let (held, giver, mut taker) = queue();
+        let many = 2 * SEGMENT + 3;
+        (0..many).for_each(|n| giver.give(Arc::new(n)));
+        assert!(taker.claim(usize::MAX, |_| false).is_none());
+        let mut claims: Vec<_> = [(10, 100), (SEGMENT, 100), (SEGMENT, many), (SEGMENT, many)]
+            .into_iter()
+            .map(|(max, below)| taker.claim(max, |n| **n < below).unwrap())
+            .collect();
+        let lens: Vec<_> = claims.iter().map(|claim| claim.count).collect();
+        assert_eq!(lens, [10, 90, SEGMENT - 100, SEGMENT]);
+        assert_eq!(
+            (held.len(), taker.first().map(|n| **n)),
+            (3, Some(2 * SEGMENT))
+        );
+        // Read from the last to the first, and what is not read is dropped.
+        let firsts: Vec<_> = core::iter::from_fn(|| claims.pop()?.next()).collect();
+        assert_eq!(
+            firsts.iter().map(|n| **n).collect::<Vec<_>>(),
+            [SEGMENT, 100, 10, 0]
+        );
+        assert!(firsts.iter().all(|n| Arc::strong_count(n) == 1));
+        drop(taker);
+        assert_eq!(held.len(), 0);
+    }
 
     #[test]
     fn gives_in_order_however_many() {
@@ -346,10 +315,10 @@ mod tests {
             assert_eq!((held.len(), giver.is_empty()), (many, false));
             for n in 0..many {
                 assert_eq!(taker.first(), Some(&numbers(n)));
-                assert_eq!(taker.take(), Some(numbers(n)));
+                assert_eq!(take(&mut taker), Some(numbers(n)));
             }
             assert_eq!(taker.first(), None);
-            assert_eq!((taker.take(), held.len()), (None, 0));
+            assert_eq!((take(&mut taker), held.len()), (None, 0));
             assert!(giver.is_empty());
         }
     }
@@ -370,11 +339,11 @@ mod tests {
         let taking = std::thread::spawn(move || {
             let mut next = 0;
             while next < ELEMENTS {
-                match taker.take() {
-                    Some(element) => {
+                match taker.claim(7, |_| true) {
+                    Some(claim) => claim.for_each(|element| {
                         assert_eq!(*element, next);
                         next += 1;
-                    }
+                    }),
                     None => std::thread::yield_now(),
                 }
             }

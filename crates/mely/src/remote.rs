@@ -2,12 +2,12 @@
 
 use std::sync::atomic::Ordering::{Acquire, Release};
 
-use mely_sched::{BUNDLE_COLORS, Bundle, StealQueue, Ticketed, Worthiness};
+use mely_sched::{BUNDLE_COLORS, StealQueue, Ticketed, Worthiness};
 
 use crate::cell::OwnedColor;
 use crate::counters::WorkerCounts;
 use crate::fifo::Fifo;
-use crate::held::{self, Giver, Held, Taker};
+use crate::held::{self, Claim, Giver, Held, Taker};
 use crate::inbox::Inbox;
 use crate::lock_time::{Waiter, lock_by};
 use crate::passes::Passes;
@@ -19,49 +19,20 @@ use crate::worker::{self, Driver, HandlerTable};
 /// summed up how short.
 const HELD_COLOR_CYCLES: u64 = 128;
 
-/// What a worker offers to thieves.
-pub(crate) struct Offers {
-    pub(crate) queue: StealQueue<Ready>,
-    /// What became ready while a long event holds the worker.
-    pub(crate) held: Taker<Ticketed<Ready>>,
-}
-
-impl Offers {
-    /// For a thief: takes about half of what is held, a bundle at the most.
-    pub(crate) fn steal_held(&mut self) -> Option<Bundle<Ready>> {
-        let half = self.held.len().div_ceil(2);
-        self.take_held(half, u64::MAX)
-    }
-
-    /// Takes the oldest of what is held: so many colors, and a bundle, at the most, with
-    /// tickets that are older than `before`.
-    pub(crate) fn take_held(&mut self, colors: usize, before: u64) -> Option<Bundle<Ready>> {
-        let mut bundle = Bundle::new();
-        while bundle.len() < colors.min(BUNDLE_COLORS)
-            && self.oldest_held() < before
-            && let Some(color) = self.held.take()
-        {
-            bundle.push(color);
-        }
-        (!bundle.is_empty()).then_some(bundle)
-    }
-
-    /// The ticket of the oldest color that is held; `u64::MAX` if there is none.
-    pub(crate) fn oldest_held(&mut self) -> u64 {
-        self.held.first().map_or(u64::MAX, Ticketed::ticket)
-    }
-}
+type HeldColor = Ticketed<Ready>;
 
 /// The part of a worker that other threads reach.
 #[repr(align(128))]
 pub(crate) struct Remote {
     /// Colors that became ready elsewhere; closed while the worker sleeps.
     pub(crate) mailbox: Inbox<OwnedColor>,
-    offers: Mutex<Offers>,
+    offers: Mutex<StealQueue<Ready>>,
     /// Its events, under the policies that keep them in one queue.
     pub(crate) fifo: Fifo,
-    held: Arc<Held<Ticketed<Ready>>>,
-    giver: Mutex<Option<Giver<Ticketed<Ready>>>>,
+    /// What became ready while a long event holds the worker.
+    held: Arc<Held<HeldColor>>,
+    giver: Mutex<Option<Giver<HeldColor>>>,
+    taker: Mutex<Taker<HeldColor>>,
     /// Colors in the steal queue, so that others need not lock to see there are none.
     offered: AtomicUsize,
     /// Their summed time left.
@@ -88,13 +59,11 @@ impl Remote {
         let (held, giver, taker) = held::queue();
         Self {
             mailbox: Inbox::new_open(),
-            offers: Mutex::new(Offers {
-                queue: StealQueue::new(),
-                held: taker,
-            }),
+            offers: Mutex::new(StealQueue::new()),
             fifo: Fifo::new(),
             held,
             giver: Mutex::new(Some(giver)),
+            taker: Mutex::new(taker),
             offered: AtomicUsize::new(0),
             offered_cycles: AtomicU64::new(0),
             oldest_offered: AtomicU64::new(u64::MAX),
@@ -110,7 +79,7 @@ impl Remote {
     }
 
     /// The end of the queue of held colors that the worker fills; there is one.
-    pub(crate) fn take_giver(&self) -> Option<Giver<Ticketed<Ready>>> {
+    pub(crate) fn take_giver(&self) -> Option<Giver<HeldColor>> {
         lock(&self.giver).take()
     }
 
@@ -123,11 +92,10 @@ impl Remote {
     pub(crate) fn with_offers<R>(
         &self,
         waiter: &mut impl Waiter,
-        work: impl FnOnce(&mut Offers) -> R,
+        work: impl FnOnce(&mut StealQueue<Ready>) -> R,
     ) -> R {
-        let mut offers = lock_by(waiter, &self.offers);
-        let result = work(&mut offers);
-        let queue = &offers.queue;
+        let mut queue = lock_by(waiter, &self.offers);
+        let result = work(&mut queue);
         // Release pairs with the acquire of `offered`; who must not miss an offer
         // is ordered by the counts of `Idle` besides.
         self.offered.store(queue.len(), Release);
@@ -135,6 +103,21 @@ impl Remote {
         self.oldest_offered.store(queue.oldest_ticket(), Release);
         self.oldest_bundle.store(queue.oldest_bundle(), Release);
         result
+    }
+
+    /// Claims the oldest of what is held: so many colors, and a bundle, at the most, with
+    /// tickets that are older than `before`. Also the ticket of the first that is left;
+    /// `u64::MAX` if none is.
+    pub(crate) fn claim_held(
+        &self,
+        waiter: &mut impl Waiter,
+        colors: usize,
+        before: u64,
+    ) -> (Option<Claim<HeldColor>>, u64) {
+        let mut taker = lock_by(waiter, &self.taker);
+        let claim = taker.claim(colors.min(BUNDLE_COLORS), |color| color.ticket() < before);
+        let left = taker.first().map_or(u64::MAX, Ticketed::ticket);
+        (claim, left)
     }
 
     /// How many colors are offered to thieves.

@@ -175,6 +175,23 @@ pub(crate) fn oldest<C>(colors: &VecDeque<Ticketed<C>>) -> u64 {
     colors.front().map_or(u64::MAX, |first| first.ticket)
 }
 
+impl<C: ReadyColor> FromIterator<Ticketed<C>> for Bundle<C> {
+    fn from_iter<I: IntoIterator<Item = Ticketed<C>>>(colors: I) -> Self {
+        let colors: VecDeque<_> = colors.into_iter().collect();
+        let time_left_cycles = colors.iter().map(Ticketed::time_left_cycles).sum();
+        Self::of(colors, time_left_cycles)
+    }
+}
+
+impl<C: ReadyColor> IntoIterator for Bundle<C> {
+    type Item = Ticketed<C>;
+    type IntoIter = std::collections::vec_deque::IntoIter<Ticketed<C>>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.colors.into_iter()
+    }
+}
+
 impl<C: ReadyColor> Default for Bundle<C> {
     fn default() -> Self {
         Self::new()

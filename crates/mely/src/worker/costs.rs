@@ -166,10 +166,14 @@ impl Costs {
     }
 
     /// The mean cost of an event in cycles (`None` if unknown), and the longest of
-    /// late.
+    /// late. A few short events do not make a handler short.
     pub(crate) fn mean_and_worst_cycles(&self, id: HandlerId) -> (Option<u32>, u32) {
         let known = &self.known[id.index()];
-        (self.cost_cycles(known), known.learned.get().recent_max())
+        let mean = match self.is_new(id) {
+            true => known.info.get().and_then(|(_, info)| info.cost_cycles),
+            false => self.cost_cycles(known),
+        };
+        (mean, known.learned.get().recent_max())
     }
 
     /// Learns from one timed event.

@@ -7,7 +7,6 @@ use mely_sched::Ticketed;
 
 use super::Worker;
 use crate::ready::Ready;
-use crate::remote::Offers;
 
 impl Worker {
     /// Offers everything before an event that may keep this core for long: the
@@ -24,7 +23,7 @@ impl Worker {
         if self.shared.config.heuristics.learn && !self.ready.is_empty() {
             self.with_offers(remote, |offers| {
                 while let Some(bundle) = self.ready.take_oldest() {
-                    offers.queue.push_bundle(bundle);
+                    offers.push_bundle(bundle);
                 }
             });
         }
@@ -53,7 +52,7 @@ impl Worker {
         // Release: only that the flag is not seen before what came before it.
         self.remote().busy_long.store(false, Release);
         if self.held.as_ref().is_some_and(|held| !held.is_empty()) {
-            let oldest = self.with_offers(self.remote(), Offers::oldest_held);
+            let (_, oldest) = self.claim_held(self.remote(), 0, 0);
             self.oldest_held.set(oldest);
         }
     }

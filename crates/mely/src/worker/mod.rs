@@ -324,7 +324,7 @@ impl Worker {
             return self.keep(color);
         };
         let remote = self.remote();
-        self.with_offers(remote, |offers| offers.queue.push(color, interval));
+        self.with_offers(remote, |offers| offers.push(color, interval));
         if remote.is_worth_a_wake(&self.worth) {
             self.shared.wake_a_thief();
         }

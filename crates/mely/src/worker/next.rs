@@ -1,7 +1,7 @@
 //! Which color a worker runs next: of its private ones, the pinned, those it offers to
 //! thieves and those that a long event held back, the one that is ready longest.
 
-use mely_sched::{BUNDLE_COLORS, Ticketed};
+use mely_sched::{BUNDLE_COLORS, Bundle, StealQueue, Ticketed};
 
 use super::Worker;
 use crate::ready::Ready;
@@ -70,7 +70,7 @@ impl Worker {
             return self.pinned.pop();
         }
         if remote.offered() > 0 && oldest < self.ready.oldest_ticket() {
-            let taken = self.with_offers(remote, |offers| offers.queue.take_oldest());
+            let taken = self.with_offers(remote, StealQueue::take_oldest);
             if let Some(bundle) = taken {
                 self.ready.push_bundle_front(bundle);
             }
@@ -94,42 +94,33 @@ impl Worker {
 
     /// Takes back what is held, behind all private colors.
     fn take_back_held(&self) {
-        let left = self.with_offers(self.remote(), |offers| {
-            for _ in 0..BUNDLE_COLORS {
-                let Some(color) = offers.held.take() else {
-                    break;
-                };
-                self.ready.push(color);
-            }
-            offers.oldest_held()
-        });
+        let (claim, left) = self.claim_held(self.remote(), BUNDLE_COLORS, u64::MAX);
         self.oldest_held.set(left);
+        claim
+            .into_iter()
+            .flatten()
+            .for_each(|color| self.ready.push(color));
     }
 
     /// Takes back what is held and older than all private colors.
     fn take_back_older_held(&self) {
         let before = self.ready.oldest_ticket();
-        let (taken, left) = self.with_offers(self.remote(), |offers| {
-            (
-                offers.take_held(BUNDLE_COLORS, before),
-                offers.oldest_held(),
-            )
-        });
+        let (claim, left) = self.claim_held(self.remote(), BUNDLE_COLORS, before);
         self.oldest_held.set(left);
-        if let Some(bundle) = taken {
-            self.ready.push_bundle_front(bundle);
+        if let Some(claim) = claim {
+            self.ready.push_bundle_front(Bundle::from_iter(claim));
         }
     }
 
     /// Takes back the oldest bundle of short colors.
     fn take_back_a_bundle(&self) {
-        let taken = self.with_offers(self.remote(), |offers| offers.queue.take_oldest_bundle());
+        let taken = self.with_offers(self.remote(), StealQueue::take_oldest_bundle);
         match taken {
             Some(bundle) if bundle.oldest_ticket() > self.ready.newest_ticket() => {
                 self.ready.push_bundle_back(bundle);
             }
             Some(bundle) => {
-                self.with_offers(self.remote(), |offers| offers.queue.push_bundle(bundle));
+                self.with_offers(self.remote(), |offers| offers.push_bundle(bundle));
             }
             None => {}
         }

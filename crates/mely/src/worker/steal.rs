@@ -1,13 +1,14 @@
 //! Stealing, and what a core does so that others can steal from it.
 
-use mely_sched::{Bundle, ReadyColor, Ticketed, victims_busiest_first};
+use mely_sched::{Bundle, ReadyColor, StealQueue, Ticketed, victims_busiest_first};
 
 use super::Worker;
 use crate::cell::OwnedColor;
+use crate::held::Claim;
 use crate::lock_time::LockTimer;
 use crate::probe::{self, Work};
 use crate::ready::Ready;
-use crate::remote::{Offers, Remote};
+use crate::remote::Remote;
 
 /// A steal that took longer was interrupted, and says nothing of what steals cost.
 const STEAL_COST_MAX_CYCLES: u64 = 20_000;
@@ -63,17 +64,10 @@ impl Worker {
         }
         let start = self.shared.clock.cycles();
         probe::work(Work::Steal, 1);
-        let heuristics = self.shared.config.heuristics;
-        let stolen = self.with_offers(victim, |offers| {
-            let stolen = if heuristics.time_left {
-                offers.queue.steal_longest(heuristics.batch_steal)
-            } else {
-                let is_running = victim.counts.running.get() != 0;
-                offers.queue.steal_first_below_half(is_running)
-            };
-            stolen.or_else(|| offers.steal_held())
-        });
-        let stolen = stolen.or_else(|| self.steal_mailbox(victim));
+        let stolen = self
+            .steal_offered(victim)
+            .or_else(|| self.steal_held(victim))
+            .or_else(|| self.steal_mailbox(victim));
         let counts = &self.remote().counts;
         let Some(stolen) = stolen else {
             counts.steal_misses.add(1);
@@ -83,6 +77,29 @@ impl Worker {
         self.take_over(stolen);
         self.count_steal(start, colors, time_left);
         true
+    }
+
+    /// Takes what a victim offers.
+    fn steal_offered(&self, victim: &Remote) -> Option<Bundle<Ready>> {
+        if victim.offered() == 0 {
+            return None;
+        }
+        let heuristics = self.shared.config.heuristics;
+        self.with_offers(victim, |offers| match heuristics.time_left {
+            true => offers.steal_longest(heuristics.batch_steal),
+            false => offers.steal_first_below_half(victim.counts.running.get() != 0),
+        })
+    }
+
+    /// Takes about half of what a long event holds back on a victim, a bundle at the
+    /// most.
+    fn steal_held(&self, victim: &Remote) -> Option<Bundle<Ready>> {
+        let half = victim.held().div_ceil(2);
+        if half == 0 {
+            return None;
+        }
+        let (claim, _) = self.claim_held(victim, half, u64::MAX);
+        claim.map(Bundle::from_iter)
     }
 
     /// Counts a steal that began at `start`, and learns what it cost.
@@ -129,7 +146,7 @@ impl Worker {
             while let Some(color) = stolen.pop() {
                 let color = color.at(self.next_ticket());
                 match self.worthy_interval(color.time_left_cycles()) {
-                    Some(interval) => offers.queue.push(color, interval),
+                    Some(interval) => offers.push(color, interval),
                     None => self.ready.push(color),
                 }
             }
@@ -206,7 +223,7 @@ impl Worker {
                     break;
                 };
                 share -= bundle.len();
-                offers.queue.push_bundle(bundle);
+                offers.push_bundle(bundle);
             }
         });
         self.shared.wake_a_thief();
@@ -222,8 +239,22 @@ impl Worker {
     }
 
     /// Works on the offers of a worker, counting the time.
-    pub(super) fn with_offers<R>(&self, remote: &Remote, work: impl FnOnce(&mut Offers) -> R) -> R {
+    pub(super) fn with_offers<R>(
+        &self,
+        remote: &Remote,
+        work: impl FnOnce(&mut StealQueue<Ready>) -> R,
+    ) -> R {
         self.lock_timed(1, |timer| remote.with_offers(timer, work))
+    }
+
+    /// Claims what a worker holds back, counting the time: see [`Remote::claim_held`].
+    pub(super) fn claim_held(
+        &self,
+        remote: &Remote,
+        colors: usize,
+        before: u64,
+    ) -> (Option<Claim<Ticketed<Ready>>>, u64) {
+        self.lock_timed(1, |timer| remote.claim_held(timer, colors, before))
     }
 
     /// Does something under so many locks, counting them and the time that waiting for

@@ -5,12 +5,11 @@ use core::cell::Cell;
 use core::ptr;
 use std::sync::atomic::Ordering::Release;
 
-use mely_sched::Bundle;
+use mely_sched::{StealQueue, Ticketed};
 
 use super::{Step, Worker};
 use crate::lock_time::Untimed;
 use crate::ready::Ready;
-use crate::remote::Offers;
 use crate::shared::{Phase, Shared};
 use crate::sync::Arc;
 
@@ -122,12 +121,10 @@ impl Worker {
         remote.busy_long.store(false, Release);
         drop(remote.mailbox.shut_down());
         self.abandon_events();
-        let take_held = |offers: &mut Offers| offers.steal_held();
-        while let Some(bundle) = remote.with_offers(&mut Untimed, take_held) {
-            self.abandon(bundle);
+        while let (Some(held), _) = remote.claim_held(&mut Untimed, usize::MAX, u64::MAX) {
+            self.abandon(held);
         }
-        let take_oldest = |offers: &mut Offers| offers.queue.take_oldest();
-        while let Some(bundle) = remote.with_offers(&mut Untimed, take_oldest) {
+        while let Some(bundle) = remote.with_offers(&mut Untimed, StealQueue::take_oldest) {
             self.abandon(bundle);
         }
         while let Some(bundle) = self.ready.take_newest(usize::MAX) {
@@ -142,8 +139,8 @@ impl Worker {
     }
 
     /// Drops colors, and counts their events.
-    fn abandon(&self, mut colors: Bundle<Ready>) {
-        while let Some(color) = colors.pop() {
+    fn abandon(&self, colors: impl IntoIterator<Item = Ticketed<Ready>>) {
+        for color in colors {
             if let Ready::Fresh(event) = color.into_color() {
                 drop(self.make_fresh(event));
             }
