@@ -51,6 +51,10 @@ pub(crate) enum Refusal {
     Closed,
 }
 
+/// By which part of itself what a steal costs fades at each look at the outside world
+/// (every 40 µs) while a core has nothing to do: by half in a millisecond.
+const STEAL_COST_FADE: u64 = 32;
+
 /// A runtime, as seen by all its threads and by those who post to it.
 #[cfg_attr(feature = "virtual", repr(align(128)))]
 pub(crate) struct Shared {
@@ -144,6 +148,16 @@ impl Shared {
     pub(crate) fn set_steal_cost_cycles(&self, cycles: u64) {
         // Relaxed: an estimate.
         self.steal_cost_cycles.store(cycles, Relaxed);
+    }
+
+    /// Lets what a steal is taken to cost fade towards what it is without contention.
+    ///
+    /// While it was measured too high nothing is worth a steal, so none would ever
+    /// measure it again.
+    pub(crate) fn fade_steal_cost(&self) {
+        let cost = self.steal_cost_cycles();
+        let above = cost.saturating_sub(u64::from(STEAL_COST_UNKNOWN_CYCLES));
+        self.set_steal_cost_cycles(cost - above / STEAL_COST_FADE);
     }
 
     /// Numbers for fresh colors: the first, and the end of the block.

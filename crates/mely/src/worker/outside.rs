@@ -46,6 +46,9 @@ impl Worker {
     pub(super) fn poll(&self) {
         self.until_poll_cycles.set(POLL_INTERVAL_CYCLES);
         self.shared.end_waiting_colors();
+        if self.shared.idle.hint().any() {
+            self.shared.fade_steal_cost();
+        }
         let remote = self.remote();
         let running = self.shared.phase() == Phase::Running;
         if remote.driver.has_sources() {
