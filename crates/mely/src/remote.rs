@@ -144,6 +144,13 @@ impl Remote {
         self.oldest_bundle.load(Acquire)
     }
 
+    /// Whether what is offered here takes longer than it would take to wake a worker for
+    /// it.
+    #[inline]
+    pub(crate) fn offers_much(&self, worth: &Worthiness) -> bool {
+        self.offered() > 0 && worth.worth_a_wake(self.offered_cycles.load(Acquire))
+    }
+
     /// Whether what is here is worth waking a worker for: much, or anything behind
     /// a long event.
     #[inline]

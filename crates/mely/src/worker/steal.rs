@@ -44,11 +44,8 @@ impl Worker {
         if until_look > 0 {
             return self.until_look_beside.set(until_look - 1);
         }
-        let has_much = |&&victim: &&usize| {
-            let victim = &self.shared.remotes[victim];
-            victim.offered() > 0 && victim.is_worth_a_wake(&self.worth)
-        };
-        let busy = self.victims.iter().find(has_much);
+        let offers_much = |&&victim: &&usize| self.shared.remotes[victim].offers_much(&self.worth);
+        let busy = self.victims.iter().find(offers_much);
         if !busy.is_some_and(|&victim| self.steal_from(victim)) {
             self.until_look_beside.set(LOOK_BESIDE_TURNS);
         }

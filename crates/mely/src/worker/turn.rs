@@ -91,7 +91,7 @@ impl Turn {
             .set(self.followed_cycles.get() + cycles);
         let ran = self.ran.get();
         self.began.set(ran);
-        self.limit.set(ran + self.batch.short_events);
+        self.limit.set(ran.saturating_add(self.batch.short_events));
         self.timed.set(u32::MAX);
         self.moved.set(false);
         self.fresh.set(false);
@@ -140,7 +140,7 @@ impl<'a> InARow<'a> {
         self.manner = costs.manner(id);
         if self.manner != Manner::Short {
             let (turn, events) = (self.turn, self.turn.batch.events);
-            let limit = turn.limit.get().min(turn.began.get() + events);
+            let limit = turn.limit.get().min(turn.began.get().saturating_add(events));
             turn.limit.set(limit);
         }
         self.remote.counts.running.set(id.index() as u64);
