@@ -51,7 +51,7 @@ fn run(policy: Policy, rounds: u64, order: Order, lines: bool) -> Result<(), Box
     let mut settings = Settings::xeon_e5410();
     settings.order = order;
     if lines {
-        settings.memory = MemoryModel::Lines(Box::new(Owners::default()));
+        settings.memory = MemoryModel::lines(Owners::default());
     }
     let simulation = Simulation::new(Builder::default().policy(policy), settings)?;
     let source = simulation.handle().color_options().home(0).colored(0)?;

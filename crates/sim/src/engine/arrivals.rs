@@ -4,6 +4,7 @@ use core::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 
 use super::Engine;
+use crate::mely::simulated::meter;
 
 type Arrival = Box<dyn FnOnce(&Outside<'_>)>;
 
@@ -27,7 +28,7 @@ impl<'a> Outside<'a> {
     /// The time, in cycles.
     #[must_use]
     pub fn now(&self) -> u64 {
-        self.0.clock.get()
+        meter::now()
     }
 
     /// Lets something come at a time, now at the earliest: see
@@ -66,7 +67,7 @@ impl Arrivals {
         self.next.set(coming.keys().next().map(|&(time, _)| time));
         drop(coming);
         if let Some(((time, _), arrival)) = first {
-            engine.clock.set(time.max(engine.clock.get()));
+            meter::set_now(time.max(meter::now()));
             arrival(&Outside(engine));
         }
     }

@@ -50,12 +50,11 @@ use self::coroutine::{Leave, Stack};
 pub use self::fault::MachineFault;
 use self::fault::Planted;
 use self::locks::Locks;
-use self::memory::Charged;
 pub use self::memory::{FlatCosts, LINE_BYTES, Memory, MemoryModel};
 pub use self::on_machine::CacheCounts;
 pub use self::settings::{Costs, Order, Settings};
 pub use self::simulation::{Counts, Outcome, Simulation, SimulationError};
-use crate::mely::simulated::leave;
+use crate::mely::simulated::{Tariff, leave, meter};
 
 /// In place of a core: the code outside of all of them, which takes no time.
 const OUTSIDE: usize = usize::MAX;
@@ -71,15 +70,10 @@ pub(crate) struct Engine {
     hertz: f64,
     order: Order,
     chance: RefCell<fastrand::Rng>,
-    memory: RefCell<Charged>,
     locks: RefCell<Locks>,
     arrivals: Arrivals,
     /// The core that runs, or [`OUTSIDE`].
     running: Cell<usize>,
-    /// The time of what runs.
-    clock: Cell<u64>,
-    /// After this the core that runs looks whether another one is to go on.
-    limit: Cell<u64>,
     /// No core runs longer.
     horizon: Cell<u64>,
     trace: Trace,
@@ -128,12 +122,14 @@ enum Next {
 }
 
 impl Engine {
-    fn new(settings: Settings, cpus: Box<[usize]>) -> Self {
+    /// A machine, and what things take on it: for whoever installs it.
+    fn new(settings: Settings, cpus: Box<[usize]>) -> (Self, Tariff) {
         let seed = match settings.order {
             Order::Random { seed, .. } => seed,
             Order::Time { .. } => 0,
         };
-        Self {
+        let tariff = settings.costs.tariff(settings.memory, settings.trace);
+        let engine = Self {
             cores: Cores::new(cpus.len()),
             stacks: cpus.iter().map(|_| RefCell::new(None)).collect(),
             leaves: cpus.iter().map(|_| Leave::default()).collect(),
@@ -142,12 +138,9 @@ impl Engine {
             hertz: settings.hertz,
             order: settings.order,
             chance: RefCell::new(fastrand::Rng::with_seed(seed)),
-            memory: RefCell::new(Charged::new(settings.memory)),
             locks: RefCell::default(),
             arrivals: Arrivals::default(),
             running: Cell::new(OUTSIDE),
-            clock: Cell::new(0),
-            limit: Cell::new(0),
             horizon: Cell::new(u64::MAX),
             trace: Trace {
                 hash: Cell::new(0),
@@ -156,7 +149,8 @@ impl Engine {
             switches: Cell::new(0),
             fault: Planted::default(),
             given_up: Cell::new(false),
-        }
+        };
+        (engine, tariff)
     }
 
     /// Puts a worker on a core.
@@ -188,11 +182,11 @@ impl Engine {
             };
         };
         // One time for all: it goes on by itself only when all cores wait for it.
-        let now = self.clock.get().max(due.min(arrival));
+        let now = meter::now().max(due.min(arrival));
         if arrival <= now {
             return Next::Arrival;
         }
-        self.clock.set(now);
+        meter::set_now(now);
         let choose = |cores: usize| self.chance.borrow_mut().usize(..cores);
         Next::Core(self.cores.any(now, choose), first)
     }
@@ -202,22 +196,24 @@ impl Engine {
         let now = match self.order {
             Order::Time { slack } => {
                 let others = first.next.min(self.arrivals.next());
-                self.limit.set(others.saturating_add(slack).min(until));
+                meter::set_limit(others.saturating_add(slack).min(until));
                 first.due
             }
             Order::Random { .. } => {
-                self.limit.set(0);
-                self.clock.get()
+                meter::set_limit(0);
+                meter::now()
             }
         };
         self.horizon.set(until);
-        self.clock.set(now);
+        meter::set_now(now);
         self.cores.go_on(core, now);
         self.trace.add(core as u64);
         self.trace.add(now);
         self.switches.set(self.switches.get() + 1);
         self.running.set(core);
+        meter::run_on(Some(self.cpus[core]));
         let ended = self.call(core);
+        meter::run_on(None);
         self.running.set(OUTSIDE);
         if ended {
             self.cores.end(core);
@@ -250,41 +246,11 @@ impl Engine {
         leave(|| self.leaves[core].leave());
     }
 
-    /// Cycles pass on the core that runs.
-    #[inline]
-    fn pass(&self, core: usize, cycles: u64) {
-        let now = self.clock.get() + cycles;
-        self.clock.set(now);
-        if now > self.limit.get() {
-            self.give_way(core, now);
-        }
-    }
-
-    /// Lets another core go on, if it is its turn.
-    #[cold]
-    fn give_way(&self, core: usize, now: u64) {
-        // The standard library keeps one account of panics for the thread: a core that
-        // panics goes on until it has been caught.
-        if std::thread::panicking() {
-            return;
-        }
-        let turn = match self.order {
-            Order::Time { .. } => true,
-            Order::Random { leave_one_in, .. } => {
-                now > self.horizon.get() || self.chance.borrow_mut().u32(..leave_one_in.max(1)) == 0
-            }
-        };
-        if turn {
-            self.cores.pause(core, now);
-            self.leave(core);
-        }
-    }
-
     /// A core will go on at `due`: the one that runs gives way to it then.
     fn lower_limit(&self, due: u64) {
         if let Order::Time { slack } = self.order {
-            let limit = self.limit.get().min(due.saturating_add(slack));
-            self.limit.set(limit);
+            let limit = meter::limit().min(due.saturating_add(slack));
+            meter::set_limit(limit);
         }
     }
 
@@ -298,12 +264,12 @@ impl Engine {
                 Next::Core(core, first) => self.resume(core, first, until),
                 Next::Arrival => self.arrivals.come(self),
                 Next::Later => {
-                    self.clock.set(self.clock.get().max(until));
+                    meter::set_now(meter::now().max(until));
                     return Ok(Outcome::TimeIsUp);
                 }
                 Next::Nothing => {
                     if until < u64::MAX {
-                        self.clock.set(self.clock.get().max(until));
+                        meter::set_now(meter::now().max(until));
                     }
                     return self.outcome();
                 }
