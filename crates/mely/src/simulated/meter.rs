@@ -213,14 +213,22 @@ impl Meter {
         (self.flat[how as usize].get() * (more + 1), more)
     }
 
-    /// An access that the memory, or the machine, must be asked of.
-    #[inline(never)]
-    fn touch_asking(&self, at: (u64, usize), how: Access) {
-        match self.mode.get() {
-            Mode::Told => hooks::tell(|hooks| hooks.access(at.0, at.1, how)),
-            _ => self.pass(charge(at, how).0),
-        }
-    }
+}
+
+/// An access that the memory must be asked of.
+#[inline(never)]
+fn touch_lines(at: (u64, usize), how: Access) {
+    METER.with(|meter| {
+        let (cpu, now) = (meter.cpu.get(), meter.now.get());
+        let charged = with_memory(|memory| memory.access(cpu, at, how, now));
+        meter.pass(charged.map_or(0, |(cycles, _)| cycles));
+    });
+}
+
+/// An access that the machine must be told of.
+#[inline(never)]
+fn touch_told((address, bytes): (u64, usize), how: Access) {
+    hooks::tell(|hooks| hooks.access(address, bytes, how));
 }
 
 #[cold]
@@ -235,7 +243,8 @@ pub(crate) fn touch(at: (u64, usize), how: Access) {
     METER.with(|meter| match meter.mode.get() {
         Mode::Off => {}
         Mode::Flat => meter.pass(meter.flat(at, how).0),
-        Mode::Lines | Mode::Told => meter.touch_asking(at, how),
+        Mode::Lines => touch_lines(at, how),
+        Mode::Told => touch_told(at, how),
     });
 }
 

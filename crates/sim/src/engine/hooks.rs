@@ -51,7 +51,7 @@ impl Engine {
         while !is_ours() {
             // What comes from outside next may be what waits here: it comes after.
             match self.next_before(u64::MAX, u64::MAX) {
-                Next::Core(core, first) => self.resume(core, first, u64::MAX),
+                Next::Core(core, now) => self.resume(core, now, u64::MAX),
                 Next::Arrival | Next::Later | Next::Nothing => {
                     panic!("a lock is held by a core that waits for ever")
                 }

@@ -90,6 +90,29 @@ struct Numbered<M> {
     lines: Lines,
 }
 
+impl<M: Memory> Numbered<M> {
+    /// Several lines, or none.
+    #[cold]
+    #[inline(never)]
+    fn walk(
+        &mut self,
+        cpu: usize,
+        (address, bytes): (u64, usize),
+        how: Access,
+        now: u64,
+    ) -> (u64, u64) {
+        let (mut cycles, mut number) = (0, 0);
+        if bytes == 0 {
+            return (cycles, 0);
+        }
+        for line in address / LINE_BYTES..(address + bytes as u64).div_ceil(LINE_BYTES) {
+            number = self.lines.number(line);
+            cycles += self.memory.walk(cpu, number, how, now + cycles);
+        }
+        (cycles, u64::from(number))
+    }
+}
+
 impl<M: Memory> LineMemory for Numbered<M> {
     /// The number is that of the last line.
     #[inline]
@@ -100,21 +123,11 @@ impl<M: Memory> LineMemory for Numbered<M> {
         how: Access,
         now: u64,
     ) -> (u64, u64) {
-        if bytes == 0 {
-            return (0, 0);
+        if bytes != 1 && (address % LINE_BYTES + bytes as u64 > LINE_BYTES || bytes == 0) {
+            return self.walk(cpu, (address, bytes), how, now);
         }
-        let first = address / LINE_BYTES;
-        let last = (address + bytes as u64 - 1) / LINE_BYTES;
-        if first == last {
-            let number = self.lines.number(first);
-            let cycles = self.memory.access(cpu, number, how, now);
-            return (cycles, u64::from(number));
-        }
-        let (mut cycles, mut number) = (0, 0);
-        for line in first..=last {
-            number = self.lines.number(line);
-            cycles += self.memory.walk(cpu, number, how, now + cycles);
-        }
+        let number = self.lines.number(address / LINE_BYTES);
+        let cycles = self.memory.access(cpu, number, how, now);
         (cycles, u64::from(number))
     }
 
@@ -160,9 +173,11 @@ pub(super) type Spreading = BuildHasherDefault<Spread>;
 
 /// The numbers of lines, by address.
 pub(super) struct Lines {
-    blocks: Vec<[u32; BLOCK_LINES]>,
+    /// Block by block.
+    numbers: Vec<u32>,
+    /// Where a block begins in `numbers`.
     places: HashMap<u64, usize, Spreading>,
-    recent: [(u64, usize); RECENT_BLOCKS],
+    recent: Box<[(u64, usize); RECENT_BLOCKS]>,
     next: u32,
 }
 
@@ -172,9 +187,9 @@ const NONE: u32 = u32::MAX;
 impl Default for Lines {
     fn default() -> Self {
         Self {
-            blocks: Vec::new(),
+            numbers: Vec::new(),
             places: HashMap::default(),
-            recent: [(u64::MAX, 0); RECENT_BLOCKS],
+            recent: Box::new([(u64::MAX, 0); RECENT_BLOCKS]),
             next: 0,
         }
     }
@@ -183,14 +198,15 @@ impl Default for Lines {
 impl Lines {
     #[inline]
     fn number(&mut self, line: u64) -> u32 {
-        let number = *self.slot(line);
-        if number == NONE {
-            self.renew(line)
-        } else {
-            number
+        let at = self.place_of(line);
+        match self.numbers[at] {
+            NONE => self.renew(line),
+            number => number,
         }
     }
 
+    #[cold]
+    #[inline(never)]
     fn renew(&mut self, line: u64) -> u32 {
         let number = self.next;
         assert!(
@@ -198,28 +214,33 @@ impl Lines {
             "a simulation has 2^32 - 1 lines at the most"
         );
         self.next += 1;
-        *self.slot(line) = number;
+        let at = self.place_of(line);
+        self.numbers[at] = number;
         number
     }
 
+    /// Where the number of a line is.
     #[inline]
-    fn slot(&mut self, line: u64) -> &mut u32 {
+    fn place_of(&mut self, line: u64) -> usize {
         let (block, at) = (line / BLOCK_LINES as u64, line % BLOCK_LINES as u64);
-        let recent = (block % RECENT_BLOCKS as u64) as usize;
-        let (known, mut place) = self.recent[recent];
-        if known != block {
-            place = self.place(block);
-            self.recent[recent] = (block, place);
-        }
-        &mut self.blocks[place][at as usize]
+        let (known, place) = self.recent[(block % RECENT_BLOCKS as u64) as usize];
+        let place = match known == block {
+            true => place,
+            false => self.find_block(block),
+        };
+        place + at as usize
     }
 
     #[cold]
-    fn place(&mut self, block: u64) -> usize {
-        *self.places.entry(block).or_insert_with(|| {
-            self.blocks.push([NONE; BLOCK_LINES]);
-            self.blocks.len() - 1
-        })
+    #[inline(never)]
+    fn find_block(&mut self, block: u64) -> usize {
+        let place = *self.places.entry(block).or_insert_with(|| {
+            let place = self.numbers.len();
+            self.numbers.resize(place + BLOCK_LINES, NONE);
+            place
+        });
+        self.recent[(block % RECENT_BLOCKS as u64) as usize] = (block, place);
+        place
     }
 }
 

@@ -37,6 +37,7 @@ mod memory;
 mod on_machine;
 mod settings;
 mod simulation;
+mod turns;
 #[cfg(test)]
 mod tests;
 
@@ -45,7 +46,7 @@ use std::io;
 
 use self::arrivals::Arrivals;
 pub use self::arrivals::Outside;
-use self::cores::{Cores, Doing, First};
+use self::cores::{Cores, Doing};
 use self::coroutine::{Leave, Stack};
 pub use self::fault::MachineFault;
 use self::fault::Planted;
@@ -112,7 +113,8 @@ impl Trace {
 /// What goes on next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Next {
-    Core(usize, First),
+    /// That one, at that time.
+    Core(usize, u64),
     /// Something from outside.
     Arrival,
     /// Nothing before the horizon.
@@ -178,7 +180,7 @@ impl Engine {
         let Order::Random { .. } = self.order else {
             return match arrival <= due {
                 true => Next::Arrival,
-                false => Next::Core(first.core, first),
+                false => Next::Core(first.core, due),
             };
         };
         // One time for all: it goes on by itself only when all cores wait for it.
@@ -188,25 +190,22 @@ impl Engine {
         }
         meter::set_now(now);
         let choose = |cores: usize| self.chance.borrow_mut().usize(..cores);
-        Next::Core(self.cores.any(now, choose), first)
+        Next::Core(self.cores.any(now, choose), now)
     }
 
-    /// Lets a core go on until it leaves.
-    fn resume(&self, core: usize, first: First, until: u64) {
-        let now = match self.order {
+    /// Lets a core go on at the time `now` until it leaves.
+    #[inline]
+    fn resume(&self, core: usize, now: u64, until: u64) {
+        self.cores.go_on(core, now);
+        meter::set_limit(match self.order {
             Order::Time { slack } => {
-                let others = first.next.min(self.arrivals.next());
-                meter::set_limit(others.saturating_add(slack).min(until));
-                first.due
+                let others = self.cores.first().due.min(self.arrivals.next());
+                others.saturating_add(slack).min(until)
             }
-            Order::Random { .. } => {
-                meter::set_limit(0);
-                meter::now()
-            }
-        };
+            Order::Random { .. } => 0,
+        });
         self.horizon.set(until);
         meter::set_now(now);
-        self.cores.go_on(core, now);
         self.trace.add(core as u64);
         self.trace.add(now);
         self.switches.set(self.switches.get() + 1);
@@ -222,13 +221,10 @@ impl Engine {
 
     /// Calls the function of a core, until it leaves or ends: whether it has ended.
     fn call(&self, core: usize) -> bool {
-        let taken = self.stacks[core].borrow_mut().take();
-        let Some(mut stack) = taken else {
-            return true;
-        };
-        let ended = stack.resume();
-        if !ended {
-            *self.stacks[core].borrow_mut() = Some(stack);
+        let mut stack = self.stacks[core].borrow_mut();
+        let ended = stack.as_mut().is_none_or(Stack::resume);
+        if ended {
+            *stack = None;
         }
         ended
     }
@@ -237,7 +233,10 @@ impl Engine {
     fn give_up(&self) {
         self.given_up.set(true);
         for stack in &self.stacks {
-            std::mem::forget(stack.take());
+            // One that is being called is not given up by who is called.
+            if let Ok(mut stack) = stack.try_borrow_mut() {
+                std::mem::forget(stack.take());
+            }
         }
     }
 
@@ -261,7 +260,7 @@ impl Engine {
                 return Ok(Outcome::Enough);
             }
             match self.next(until) {
-                Next::Core(core, first) => self.resume(core, first, until),
+                Next::Core(core, now) => self.resume(core, now, until),
                 Next::Arrival => self.arrivals.come(self),
                 Next::Later => {
                     meter::set_now(meter::now().max(until));
