@@ -132,6 +132,7 @@ pub fn elapsed() -> Duration {
 }
 
 /// Leaves a worker for another: `suspend` returns when the machine comes back to it.
+#[inline(always)]
 pub fn leave<R>(suspend: impl FnOnce() -> R) -> R {
     Worker::while_left(suspend)
 }

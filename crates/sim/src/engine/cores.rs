@@ -2,7 +2,7 @@
 
 use core::cell::Cell;
 
-use super::turns::{NEVER, Turn, Turns};
+use super::turns::{NEVER, Turns};
 
 /// What a core does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,22 +48,27 @@ impl Cores {
         }
     }
 
-    /// The core whose time comes first: the time is [`NEVER`] if all must be woken.
-    #[inline]
-    pub(super) fn first(&self) -> Turn {
-        self.turns.first()
+    /// When the first core goes on: [`NEVER`] if all must be woken.
+    #[inline(always)]
+    pub(super) fn first_due(&self) -> u64 {
+        self.turns.first_due()
+    }
+
+    /// That core, of which this is the time.
+    #[inline(always)]
+    pub(super) fn first_at(&self, due: u64) -> usize {
+        self.turns.first_at(due)
     }
 
     /// Of the cores that may go on at `now` the one that `choose` points at, told how
     /// many there are.
     pub(super) fn any(&self, now: u64, choose: impl FnOnce(usize) -> usize) -> usize {
-        let ready = || self.turns.all().filter(|turn| turn.due <= now);
-        let chosen = choose(ready().count());
-        ready().nth(chosen).map_or(0, |turn| turn.core)
+        let chosen = choose(self.turns.up_to(now).count());
+        self.turns.up_to(now).nth(chosen).unwrap_or(0)
     }
 
     /// A core goes on.
-    #[inline]
+    #[inline(always)]
     pub(super) fn go_on(&self, core: usize, now: u64) {
         self.turns.set(core, NEVER);
         let core = &self.cores[core];
@@ -73,6 +78,7 @@ impl Cores {
     }
 
     /// A core gives others their turn, until `due`.
+    #[inline(always)]
     pub(super) fn pause(&self, core: usize, due: u64) {
         self.turns.set(core, due);
     }

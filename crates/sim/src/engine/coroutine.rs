@@ -51,6 +51,7 @@ impl Stack {
     }
 
     /// Runs the function until it leaves, or ends: whether it has ended.
+    #[inline]
     pub(super) fn resume(&mut self) -> bool {
         matches!(self.coroutine.resume(()), CoroutineResult::Return(()))
     }
@@ -61,6 +62,7 @@ impl Leave {
     ///
     /// Must be called by the function that runs on this stack: the caller sees to it
     /// that the core which leaves is the one that runs.
+    #[inline(always)]
     pub(super) fn leave(&self) {
         let Some(yielder) = self.0.0.get() else {
             return;

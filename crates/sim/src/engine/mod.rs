@@ -163,14 +163,15 @@ impl Engine {
     }
 
     /// Chooses what goes on next, no later than `until`.
+    #[inline]
     fn next(&self, until: u64) -> Next {
         self.next_before(self.arrivals.next(), until)
     }
 
     /// The same, with what comes from outside at the time `arrival`.
+    #[inline]
     fn next_before(&self, arrival: u64, until: u64) -> Next {
-        let first = self.cores.first();
-        let due = first.due;
+        let due = self.cores.first_due();
         if due.min(arrival) == u64::MAX {
             return Next::Nothing;
         }
@@ -180,7 +181,7 @@ impl Engine {
         let Order::Random { .. } = self.order else {
             return match arrival <= due {
                 true => Next::Arrival,
-                false => Next::Core(first.core, due),
+                false => Next::Core(self.cores.first_at(due), due),
             };
         };
         // One time for all: it goes on by itself only when all cores wait for it.
@@ -199,7 +200,7 @@ impl Engine {
         self.cores.go_on(core, now);
         meter::set_limit(match self.order {
             Order::Time { slack } => {
-                let others = self.cores.first().due.min(self.arrivals.next());
+                let others = self.cores.first_due().min(self.arrivals.next());
                 others.saturating_add(slack).min(until)
             }
             Order::Random { .. } => 0,
@@ -220,6 +221,7 @@ impl Engine {
     }
 
     /// Calls the function of a core, until it leaves or ends: whether it has ended.
+    #[inline]
     fn call(&self, core: usize) -> bool {
         let mut stack = self.stacks[core].borrow_mut();
         let ended = stack.as_mut().is_none_or(Stack::resume);
@@ -241,6 +243,7 @@ impl Engine {
     }
 
     /// The core that runs leaves, to go on when the engine comes back to it.
+    #[inline(always)]
     fn leave(&self, core: usize) {
         leave(|| self.leaves[core].leave());
     }
