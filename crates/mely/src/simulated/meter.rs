@@ -17,13 +17,7 @@ pub const LINE_BYTES: u64 = 64;
 pub trait LineMemory {
     /// The core of a CPU touches memory at the time `now`. Returns the cycles that it
     /// takes, and a number for the last line that does not depend on addresses.
-    fn access(
-        &mut self,
-        cpu: usize,
-        at: (u64, usize),
-        how: Access,
-        now: u64,
-    ) -> (u64, u64);
+    fn access(&mut self, cpu: usize, at: (u64, usize), how: Access, now: u64) -> (u64, u64);
 
     /// It asks for the line at an address ahead.
     fn prefetch(&mut self, cpu: usize, address: u64, how: Access, now: u64);
@@ -166,6 +160,13 @@ pub fn run_on(cpu: Option<usize>) {
     });
 }
 
+/// The CPU of the core that runs, or ran last.
+#[inline]
+#[must_use]
+pub fn cpu() -> usize {
+    METER.with(|meter| meter.cpu.get())
+}
+
 /// Cycles pass on the core that runs, and another one may go on.
 #[inline]
 pub fn pass(cycles: u64) {
@@ -212,7 +213,6 @@ impl Meter {
         let more = last - address / LINE_BYTES;
         (self.flat[how as usize].get() * (more + 1), more)
     }
-
 }
 
 /// An access that the memory must be asked of.
