@@ -37,9 +37,9 @@ mod memory;
 mod on_machine;
 mod settings;
 mod simulation;
-mod turns;
 #[cfg(test)]
 mod tests;
+mod turns;
 
 use core::cell::{Cell, RefCell};
 use std::io;
@@ -56,6 +56,12 @@ pub use self::on_machine::CacheCounts;
 pub use self::settings::{Costs, Order, Settings};
 pub use self::simulation::{Counts, Outcome, Simulation, SimulationError};
 use crate::mely::simulated::{Tariff, leave, meter};
+
+/// What is said of a deadlock begins so.
+pub(crate) const DEADLOCK: &str = "a deadlock";
+
+/// What is said begins so when code outside waits, and nothing goes on any more.
+pub(crate) const NEVER_COMES: &str = "what is waited for outside of the workers will never come";
 
 /// In place of a core: the code outside of all of them, which takes no time.
 const OUTSIDE: usize = usize::MAX;
@@ -225,8 +231,8 @@ impl Engine {
     fn call(&self, core: usize) -> bool {
         let mut stack = self.stacks[core].borrow_mut();
         let ended = stack.as_mut().is_none_or(Stack::resume);
-        if ended {
-            *stack = None;
+        if ended && let Some(stack) = stack.take() {
+            stack.reuse();
         }
         ended
     }
@@ -236,8 +242,13 @@ impl Engine {
         self.given_up.set(true);
         for stack in &self.stacks {
             // One that is being called is not given up by who is called.
-            if let Ok(mut stack) = stack.try_borrow_mut() {
-                std::mem::forget(stack.take());
+            let taken = stack
+                .try_borrow_mut()
+                .ok()
+                .and_then(|mut stack| stack.take());
+            match taken {
+                Some(stack) if stack.has_ended() => stack.reuse(),
+                taken => std::mem::forget(taken),
             }
         }
     }

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use super::cores::Doing;
-use super::{Engine, MachineFault, OUTSIDE, Outside, Settings};
+use super::{DEADLOCK, Engine, MachineFault, OUTSIDE, Outside, Settings};
 use crate::mely::simulated::{Installed, Workers, install, meter};
 use crate::mely::{BuildError, Builder, Handle, ShutdownError, ShutdownReport};
 
@@ -56,7 +56,7 @@ impl fmt::Display for SimulationError {
             SimulationError::Deadlock { cores } => {
                 write!(
                     f,
-                    "a deadlock: workers {cores:?} wait for locks that nobody frees"
+                    "{DEADLOCK}: workers {cores:?} wait for locks that nobody frees"
                 )
             }
         }
