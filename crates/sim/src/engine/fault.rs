@@ -43,6 +43,10 @@ impl Planted {
         self.fault.set(fault);
     }
 
+    pub(super) fn is_planted(&self) -> bool {
+        self.fault.get().is_some()
+    }
+
     /// Whether this wake-up does nothing.
     #[inline]
     pub(super) fn loses_wake(&self) -> bool {
