@@ -6,6 +6,8 @@ use crate::region::{Access, Region};
 use crate::simulated::hooks;
 #[cfg(feature = "virtual")]
 pub(crate) use crate::simulated::hooks::Work;
+#[cfg(feature = "virtual")]
+use crate::simulated::meter;
 
 /// Work of the scheduler that takes time besides the memory that it touches.
 #[cfg(not(feature = "virtual"))]
@@ -22,7 +24,7 @@ pub(crate) enum Work {
 #[inline(always)]
 pub(crate) fn work(work: Work, times: u64) {
     #[cfg(feature = "virtual")]
-    hooks::tell(|hooks| hooks.work(work, times));
+    meter::work(work, times);
     #[cfg(not(feature = "virtual"))]
     let _ = (work, times);
 }
@@ -31,7 +33,7 @@ pub(crate) fn work(work: Work, times: u64) {
 #[inline(always)]
 pub(crate) fn touch<T>(at: *const T, how: Access) {
     #[cfg(feature = "virtual")]
-    hooks::tell(|hooks| hooks.access(at.addr() as u64, 1, how));
+    meter::touch((at.addr() as u64, 1), how);
     #[cfg(not(feature = "virtual"))]
     let _ = (at, how);
 }
@@ -40,7 +42,7 @@ pub(crate) fn touch<T>(at: *const T, how: Access) {
 #[inline(always)]
 pub(crate) fn touch_region(region: Region, how: Access) {
     #[cfg(feature = "virtual")]
-    hooks::tell(|hooks| hooks.access(region.address(), region.bytes(), how));
+    meter::touch((region.address(), region.bytes()), how);
     #[cfg(not(feature = "virtual"))]
     let _ = (region, how);
 }
@@ -49,7 +51,7 @@ pub(crate) fn touch_region(region: Region, how: Access) {
 #[inline(always)]
 pub(crate) fn prefetch<T>(at: *const T, how: Access) {
     #[cfg(feature = "virtual")]
-    hooks::tell(|hooks| hooks.prefetch(at.addr() as u64, how));
+    meter::prefetch(at.addr() as u64, how);
     #[cfg(not(feature = "virtual"))]
     let _ = (at, how);
 }
@@ -67,6 +69,6 @@ pub(crate) fn spend(cycles: u64) {
 #[inline(always)]
 pub(crate) fn born<T>(memory: Box<T>) -> Box<T> {
     #[cfg(feature = "virtual")]
-    hooks::tell(|hooks| hooks.born((&raw const *memory).addr() as u64, size_of::<T>()));
+    meter::born((&raw const *memory).addr() as u64, size_of::<T>());
     memory
 }

@@ -1,12 +1,16 @@
 //! How fast the simulator is: the `unbalanced` workload of seed 000 (section V-B) on
 //! eight virtual cores, in simulated events a second of real time.
 //!
-//! `cargo run --release -p mely-sim --example unbalanced [ROUNDS] [SLACK] [POLICY]`
+//! `cargo run --release -p mely-sim --example unbalanced [ROUNDS] [SLACK] [POLICY] [MEMORY]`
+//!
+//! `MEMORY` is `flat`, where every line costs the same, `owners`, where the line that
+//! another core wrote last is far away, or `caches`, all caches of the papers' machine.
 
 use std::error::Error;
 use std::time::{Duration, Instant};
 
 use mely_sim::engine::{LINE_BYTES, Memory, MemoryModel, Order, Settings, Simulation};
+use mely_sim::machine::Machine;
 use mely_sim::mely::{Access, Builder, Context, Handler, Policy};
 
 const ROUND: u64 = 50_000;
@@ -47,12 +51,17 @@ fn post_round(cx: &mut Context<'_, u64>) {
     }
 }
 
-fn run(policy: Policy, rounds: u64, order: Order, lines: bool) -> Result<(), Box<dyn Error>> {
-    let mut settings = Settings::xeon_e5410();
-    settings.order = order;
-    if lines {
-        settings.memory = MemoryModel::Lines(Box::new(Owners::default()));
+const MEMORIES: [&str; 3] = ["flat", "owners", "caches"];
+
+fn run(policy: Policy, rounds: u64, order: Order, memory: &str) -> Result<(), Box<dyn Error>> {
+    let mut settings = match memory {
+        "caches" => Settings::on(&Machine::find("xeon-e5410")?, policy)?.0,
+        _ => Settings::xeon_e5410(),
+    };
+    if memory == "owners" {
+        settings.memory = MemoryModel::lines(Owners::default());
     }
+    settings.order = order;
     let simulation = Simulation::new(Builder::default().policy(policy), settings)?;
     let source = simulation.handle().color_options().home(0).colored(0)?;
     let round = || {
@@ -68,9 +77,9 @@ fn run(policy: Policy, rounds: u64, order: Order, lines: bool) -> Result<(), Box
     let metrics = simulation.handle().metrics();
     let virtual_seconds = simulation.elapsed().as_secs_f64();
     println!(
-        "{policy:>22} {}: {:6.2} M simulated events/s; {:7.0} Kev/s virtual, {} steals, \
+        "{policy:>22} {:6}: {:6.2} M simulated events/s; {:7.0} Kev/s virtual, {} steals, \
          {:.0} cycles each, {} switches, {} B lines",
-        if lines { "lines" } else { "flat " },
+        memory,
         (metrics.events.run - before) as f64 / took / 1e6,
         metrics.events.run as f64 / virtual_seconds / 1e3,
         metrics.total(|w| w.steals),
@@ -86,11 +95,12 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut args = std::env::args().skip(1);
     let rounds = args.next().map_or(Ok(4), |text| text.parse())?;
     let slack = args.next().map_or(Ok(100), |text| text.parse())?;
-    let only = args.next();
+    let (only, only_memory) = (args.next(), args.next());
     let chosen = |policy: &Policy| only.as_ref().is_none_or(|name| *name == policy.to_string());
-    for lines in [false, true] {
+    let wanted = |memory: &&str| only_memory.as_ref().is_none_or(|name| name == memory);
+    for memory in MEMORIES.into_iter().filter(wanted) {
         for policy in Policy::ALL.into_iter().filter(chosen) {
-            run(policy, rounds, Order::Time { slack }, lines)?;
+            run(policy, rounds, Order::Time { slack }, memory)?;
         }
     }
     Ok(())

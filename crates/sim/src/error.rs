@@ -49,6 +49,13 @@ pub enum Error {
     },
     /// A replay did not come to its end.
     Replay(String),
+    /// Interrupts cannot be caught.
+    Interrupts(io::Error),
+    /// A search was interrupted.
+    Interrupted {
+        /// What goes on with it.
+        again: String,
+    },
     /// A random program broke an invariant of the scheduler.
     Broken {
         /// The seed of the program.
@@ -102,6 +109,10 @@ impl fmt::Display for Error {
             ),
             Error::Picture { path, what } => write!(f, "{}: {what}", path.display()),
             Error::Replay(what) => write!(f, "the replay came to a halt: {what}"),
+            Error::Interrupts(source) => write!(f, "Ctrl-C cannot be caught: {source}"),
+            Error::Interrupted { again } => {
+                write!(f, "interrupted: `{again}` goes on with it")
+            }
             Error::Broken { seed, invariant } => {
                 write!(
                     f,
@@ -116,12 +127,15 @@ impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Error::Machine(error) => Some(error),
-            Error::File { source, .. } | Error::Output(source) => Some(source),
+            Error::File { source, .. } | Error::Output(source) | Error::Interrupts(source) => {
+                Some(source)
+            }
             Error::Simulation(error) => Some(error),
             Error::TooFewCores(error) => Some(error),
             Error::Trace { source, .. } => Some(source),
             Error::Calibration(_)
             | Error::Broken { .. }
+            | Error::Interrupted { .. }
             | Error::Empty { .. }
             | Error::Picture { .. }
             | Error::Replay(_) => None,

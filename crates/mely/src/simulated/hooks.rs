@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::Duration;
 
+use super::meter::{self, Tariff};
 use crate::region::Access;
 
 /// Work of the scheduler that takes time besides the memory that it touches.
@@ -22,28 +23,25 @@ pub enum Work {
     Scan,
 }
 
+impl Work {
+    /// How many kinds there are.
+    pub const KINDS: usize = Work::Scan as usize + 1;
+}
+
 /// A machine whose cores run the workers of a simulation, all on one thread.
 ///
 /// Each call is made on behalf of the core that is running; whatever takes time may
 /// let other cores run before it returns.
 pub trait Hooks {
-    /// Memory is about to be touched.
+    /// Memory is about to be touched: asked where the machine wants to be told of each
+    /// access.
     fn access(&self, address: u64, bytes: usize, how: Access);
 
-    /// The line at `address` is asked for ahead. Lets no other core run.
-    fn prefetch(&self, address: u64, how: Access);
-
-    /// The allocator made this memory: it is none that was used before.
-    fn born(&self, address: u64, bytes: usize);
-
-    /// The scheduler works. Lets no other core run.
-    fn work(&self, work: Work, times: u64);
+    /// The time of the core has passed its limit: another one may go on.
+    fn give_way(&self);
 
     /// A handler computes.
     fn spend(&self, cycles: u64);
-
-    /// Reads the cycle counter.
-    fn cycles(&self) -> u64;
 
     /// The time since the simulation began.
     fn elapsed(&self) -> Duration;
@@ -78,20 +76,23 @@ thread_local! {
 #[derive(Debug)]
 pub struct Installed(());
 
-/// Makes `hooks` the machine of this thread; `None` if it has one already.
-pub fn install(hooks: Rc<dyn Hooks>) -> Option<Installed> {
+/// Makes `hooks` the machine of this thread, on which things take what `tariff` says;
+/// `None` if it has one already.
+pub fn install(hooks: Rc<dyn Hooks>, tariff: Tariff) -> Option<Installed> {
     HOOKS.with(|installed| {
         let mut installed = installed.try_borrow_mut().ok()?;
         if installed.is_some() {
             return None;
         }
         *installed = Some(hooks);
+        meter::begin(tariff);
         Some(Installed(()))
     })
 }
 
 impl Drop for Installed {
     fn drop(&mut self) {
+        meter::end();
         let gone = HOOKS.try_with(|installed| {
             installed
                 .try_borrow_mut()

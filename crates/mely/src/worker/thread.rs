@@ -44,12 +44,14 @@ pub(crate) fn with_current<R>(shared: &Arc<Shared>, work: impl FnOnce(Option<&Wo
 struct GiveBack(*const Worker);
 
 impl GiveBack {
+    #[inline]
     fn after(worker: *const Worker) -> Self {
         Self(CURRENT.with(|current| current.replace(worker)))
     }
 }
 
 impl Drop for GiveBack {
+    #[inline]
     fn drop(&mut self) {
         CURRENT.with(|current| current.set(self.0));
     }
@@ -70,6 +72,7 @@ impl Worker {
     /// Does something while this thread has no worker: where a simulator leaves one
     /// worker for another.
     #[cfg(feature = "virtual")]
+    #[inline(always)]
     pub(crate) fn while_left<R>(work: impl FnOnce() -> R) -> R {
         let _give_back = GiveBack::after(ptr::null());
         work()

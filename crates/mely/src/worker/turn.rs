@@ -140,7 +140,10 @@ impl<'a> InARow<'a> {
         self.manner = costs.manner(id);
         if self.manner != Manner::Short {
             let (turn, events) = (self.turn, self.turn.batch.events);
-            let limit = turn.limit.get().min(turn.began.get().saturating_add(events));
+            let limit = turn
+                .limit
+                .get()
+                .min(turn.began.get().saturating_add(events));
             turn.limit.set(limit);
         }
         self.remote.counts.running.set(id.index() as u64);

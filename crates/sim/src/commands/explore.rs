@@ -10,9 +10,10 @@ use clap::Args;
 use indicatif::ProgressBar;
 use serde_json::json;
 
+use super::interrupt::Interrupt;
 use super::progress;
 use crate::Error;
-use crate::explore::{CORES_MAX, Program, Shrunken, Violation, execute, shrink};
+use crate::explore::{CORES_MAX, Program, Run, Shrunken, Violation, execute, shrink};
 use crate::mely::Policy;
 
 /// How many smaller programs are tried after a failure: some seconds.
@@ -66,6 +67,24 @@ fn cores(text: &str) -> Result<usize, String> {
 }
 
 impl ExploreOptions {
+    /// The command for the seeds that are left after so many.
+    fn rest(&self, done: u64) -> String {
+        let first = self.first.wrapping_add(done);
+        let mut command = format!(
+            "mely sim explore --first {first} --seeds {}",
+            self.seeds - done
+        );
+        if let Some(cores) = self.cores {
+            command += &format!(" --cores {cores}");
+        }
+        match self.policy {
+            Some(Policies::All) => command += " --policy all",
+            Some(Policies::One(policy)) => command += &format!(" --policy {policy}"),
+            None => {}
+        }
+        command
+    }
+
     /// The programs of a seed.
     fn programs(&self, seed: u64) -> Vec<Program> {
         let mut program = Program::random(seed);
@@ -86,6 +105,8 @@ impl ExploreOptions {
 /// What was run.
 #[derive(Default)]
 struct Done {
+    /// Of these all programs.
+    seeds: u64,
     by_policy: BTreeMap<&'static str, Row>,
     /// Of all runs, in their order.
     hash: u64,
@@ -108,11 +129,33 @@ struct Failure {
 }
 
 pub(super) fn run(options: &ExploreOptions) -> Result<(), Error> {
+    let interrupt = Interrupt::watch().map_err(Error::Interrupts)?;
+    let (done, failure) = run_until(options, &interrupt)?;
+    match failure {
+        Some(failure) => Err(Error::Broken {
+            seed: failure.seed,
+            invariant: failure.small.violation.invariant,
+        }),
+        None if done.seeds < options.seeds => Err(Error::Interrupted {
+            again: options.rest(done.seeds),
+        }),
+        None => Ok(()),
+    }
+}
+
+/// Searches to the end, or until it is interrupted, and prints what was done.
+fn run_until(
+    options: &ExploreOptions,
+    interrupt: &Interrupt,
+) -> Result<(Done, Option<Failure>), Error> {
     let mut done = Done::default();
     let bar = bar(options.seeds);
-    let failure = search(options, &mut done, &bar);
+    let failure = search(options, &mut done, &bar, interrupt);
     bar.finish_and_clear();
     let mut text = table(&done);
+    if done.seeds < options.seeds {
+        text += &format!("{} of {} seeds\n", done.seeds, options.seeds);
+    }
     if let Some(failure) = &failure {
         text += &failure.text();
     }
@@ -125,13 +168,7 @@ pub(super) fn run(options: &ExploreOptions) -> Result<(), Error> {
             source,
         })?;
     }
-    match failure {
-        Some(failure) => Err(Error::Broken {
-            seed: failure.seed,
-            invariant: failure.small.violation.invariant,
-        }),
-        None => Ok(()),
-    }
+    Ok((done, failure))
 }
 
 fn bar(seeds: u64) -> ProgressBar {
@@ -140,8 +177,16 @@ fn bar(seeds: u64) -> ProgressBar {
 }
 
 /// Runs the programs, up to the first that breaks something.
-fn search(options: &ExploreOptions, done: &mut Done, bar: &ProgressBar) -> Option<Failure> {
+fn search(
+    options: &ExploreOptions,
+    done: &mut Done,
+    bar: &ProgressBar,
+    interrupt: &Interrupt,
+) -> Option<Failure> {
     for seed in (0..options.seeds).map(|more| options.first.wrapping_add(more)) {
+        if interrupt.came() {
+            return None;
+        }
         for program in options.programs(seed) {
             let start = Instant::now();
             let ran = execute(&program, None);
@@ -153,17 +198,24 @@ fn search(options: &ExploreOptions, done: &mut Done, bar: &ProgressBar) -> Optio
             row.time += start.elapsed();
             if let Some(violation) = ran.violation {
                 bar.set_message("(making a failure smaller)");
-                return Some(Failure::of(seed, program, violation));
+                return Some(Failure::of(seed, program, violation, interrupt));
             }
         }
+        done.seeds += 1;
         bar.inc(1);
     }
     None
 }
 
 impl Failure {
-    fn of(seed: u64, program: Program, violation: Violation) -> Self {
-        let small = shrink(&program, violation, SHRINK_TRIES, |p| execute(p, None));
+    /// Interrupted, it is as small as it is by then.
+    fn of(seed: u64, program: Program, violation: Violation, interrupt: &Interrupt) -> Self {
+        let small = shrink(&program, violation, SHRINK_TRIES, |p| {
+            match interrupt.came() {
+                true => Run::default(),
+                false => execute(p, None),
+            }
+        });
         Self {
             seed,
             program,
@@ -232,8 +284,32 @@ fn as_json(options: &ExploreOptions, done: &Done, failure: Option<&Failure>) -> 
     json!({
         "first": options.first,
         "seeds": options.seeds,
+        "seeds_done": done.seeds,
         "trace_hash": format!("{:016x}", done.hash),
         "policies": done.by_policy.iter().map(row).collect::<Vec<_>>(),
         "failure": failure,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_interrupted_search_tells_what_goes_on_with_it() {
+        let options = ExploreOptions {
+            seeds: 100,
+            first: 7,
+            cores: Some(2),
+            policy: Some(Policies::All),
+            json: None,
+        };
+        let interrupt = Interrupt::never();
+        interrupt.note();
+        let mut done = Done::default();
+        assert!(search(&options, &mut done, &ProgressBar::hidden(), &interrupt).is_none());
+        assert_eq!(done.seeds, 0);
+        let again = "mely sim explore --first 10 --seeds 97 --cores 2 --policy all";
+        assert_eq!(options.rest(3), again);
+    }
 }

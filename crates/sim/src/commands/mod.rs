@@ -3,6 +3,7 @@
 mod calibrate;
 mod choice;
 mod explore;
+mod interrupt;
 mod machines;
 mod paper;
 mod progress;

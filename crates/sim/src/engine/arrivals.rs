@@ -4,16 +4,26 @@ use core::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 
 use super::Engine;
+use crate::mely::simulated::meter;
 
 type Arrival = Box<dyn FnOnce(&Outside<'_>)>;
 
 /// What is to come, soonest first, equal times in the order in which they were set.
-#[derive(Default)]
 pub(super) struct Arrivals {
     coming: RefCell<BTreeMap<(u64, u64), Arrival>>,
-    /// When the first one comes.
-    next: Cell<Option<u64>>,
+    /// When the first one comes; `u64::MAX` if none does.
+    next: Cell<u64>,
     sequence: Cell<u64>,
+}
+
+impl Default for Arrivals {
+    fn default() -> Self {
+        Self {
+            coming: RefCell::default(),
+            next: Cell::new(u64::MAX),
+            sequence: Cell::new(0),
+        }
+    }
 }
 
 /// The world outside the machine, at the time of an arrival.
@@ -27,7 +37,7 @@ impl<'a> Outside<'a> {
     /// The time, in cycles.
     #[must_use]
     pub fn now(&self) -> u64 {
-        self.0.clock.get()
+        meter::now()
     }
 
     /// Lets something come at a time, now at the earliest: see
@@ -43,18 +53,23 @@ impl Arrivals {
         self.sequence.set(sequence + 1);
         let mut coming = self.coming.borrow_mut();
         coming.insert((time, sequence), arrival);
-        self.next.set(coming.keys().next().map(|&(time, _)| time));
+        self.look_for_next(&coming);
     }
 
     /// When the next one comes; `u64::MAX` if none does.
     #[inline]
     pub(super) fn next(&self) -> u64 {
-        self.next.get().unwrap_or(u64::MAX)
+        self.next.get()
+    }
+
+    fn look_for_next(&self, coming: &BTreeMap<(u64, u64), Arrival>) {
+        let first = coming.keys().next();
+        self.next.set(first.map_or(u64::MAX, |&(time, _)| time));
     }
 
     /// Nothing comes any more.
     pub(super) fn cancel(&self) {
-        self.next.set(None);
+        self.next.set(u64::MAX);
         let gone = std::mem::take(&mut *self.coming.borrow_mut());
         drop(gone);
     }
@@ -63,10 +78,10 @@ impl Arrivals {
     pub(super) fn come(&self, engine: &Engine) {
         let mut coming = self.coming.borrow_mut();
         let first = coming.pop_first();
-        self.next.set(coming.keys().next().map(|&(time, _)| time));
+        self.look_for_next(&coming);
         drop(coming);
         if let Some(((time, _), arrival)) = first {
-            engine.clock.set(time.max(engine.clock.get()));
+            meter::set_now(time.max(meter::now()));
             arrival(&Outside(engine));
         }
     }

@@ -2,8 +2,7 @@
 
 use core::cell::Cell;
 
-/// When a core goes on that must be woken.
-const NEVER: u64 = u64::MAX;
+use super::turns::{NEVER, Turns};
 
 /// What a core does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,18 +30,8 @@ pub(super) struct Core {
 
 /// All cores.
 pub(super) struct Cores {
-    /// When each goes on: together, as they are looked at on each switch.
-    due: Box<[Cell<u64>]>,
+    turns: Turns,
     cores: Box<[Core]>,
-}
-
-/// The core whose time comes first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct First {
-    pub(super) core: usize,
-    pub(super) due: u64,
-    /// When the time of the next one comes.
-    pub(super) next: u64,
 }
 
 impl Cores {
@@ -54,44 +43,34 @@ impl Cores {
             slept: Cell::new(0),
         };
         Self {
-            due: (0..cores).map(|_| Cell::new(0)).collect(),
+            turns: Turns::new(cores),
             cores: (0..cores).map(core).collect(),
         }
     }
 
-    /// The core whose time comes first.
-    #[inline]
-    pub(super) fn first(&self) -> First {
-        let mut first = First {
-            core: 0,
-            due: NEVER,
-            next: NEVER,
-        };
-        for (core, due) in self.due.iter().enumerate() {
-            let due = due.get();
-            let sooner = due < first.due;
-            // Without branches: which one it is nobody can predict.
-            first.next = first.next.min(due.max(first.due));
-            first.core = if sooner { core } else { first.core };
-            first.due = first.due.min(due);
-        }
-        first
+    /// When the first core goes on: [`NEVER`] if all must be woken.
+    #[inline(always)]
+    pub(super) fn first_due(&self) -> u64 {
+        self.turns.first_due()
+    }
+
+    /// That core, of which this is the time.
+    #[inline(always)]
+    pub(super) fn first_at(&self, due: u64) -> usize {
+        self.turns.first_at(due)
     }
 
     /// Of the cores that may go on at `now` the one that `choose` points at, told how
     /// many there are.
     pub(super) fn any(&self, now: u64, choose: impl FnOnce(usize) -> usize) -> usize {
-        let ready = || {
-            let all = self.due.iter().enumerate();
-            all.filter(|(_, due)| due.get() <= now)
-        };
-        let chosen = choose(ready().count());
-        ready().nth(chosen).map_or(0, |(number, _)| number)
+        let chosen = choose(self.turns.up_to(now).count());
+        self.turns.up_to(now).nth(chosen).unwrap_or(0)
     }
 
-    /// A core goes on. Returns since when it has slept, if it did.
+    /// A core goes on.
+    #[inline(always)]
     pub(super) fn go_on(&self, core: usize, now: u64) {
-        self.due[core].set(NEVER);
+        self.turns.set(core, NEVER);
         let core = &self.cores[core];
         if let Doing::Sleeping(since) = core.doing.replace(Doing::Running) {
             core.slept.set(core.slept.get() + now.saturating_sub(since));
@@ -99,8 +78,9 @@ impl Cores {
     }
 
     /// A core gives others their turn, until `due`.
+    #[inline(always)]
     pub(super) fn pause(&self, core: usize, due: u64) {
-        self.due[core].set(due);
+        self.turns.set(core, due);
     }
 
     /// A core waits for a lock.
@@ -114,14 +94,14 @@ impl Cores {
     /// Returns when it goes on.
     pub(super) fn get_lock(&self, core: usize, now: u64) -> u64 {
         let due = self.cores[core].since.get().max(now);
-        self.due[core].set(due);
+        self.turns.set(core, due);
         due
     }
 
     /// A core goes to sleep, until `due` at the latest.
     pub(super) fn sleep(&self, core: usize, now: u64, due: Option<u64>) {
         self.cores[core].doing.set(Doing::Sleeping(now));
-        self.due[core].set(due.unwrap_or(NEVER));
+        self.turns.set(core, due.unwrap_or(NEVER));
     }
 
     /// Takes note of a wake-up that came before the sleep.
@@ -135,15 +115,15 @@ impl Cores {
             self.cores[core].woken.set(true);
             return None;
         };
-        let due = self.due[core].get().min(at.max(since));
-        self.due[core].set(due);
+        let due = self.turns.due(core).min(at.max(since));
+        self.turns.set(core, due);
         Some(due)
     }
 
     /// The worker of a core has ended.
     pub(super) fn end(&self, core: usize) {
         self.cores[core].doing.set(Doing::Ended);
-        self.due[core].set(NEVER);
+        self.turns.set(core, NEVER);
     }
 
     /// Since when each core sleeps, of those that do.

@@ -17,6 +17,18 @@ pub enum MachineFault {
         /// By how much.
         cycles: u64,
     },
+    /// Locks that cores have are never freed.
+    KeepsLocks {
+        /// From so many releases on.
+        after: u64,
+    },
+    /// Cores that should sleep go on at once.
+    NeverSleeps,
+    /// A worker that goes to sleep panics.
+    PanicsAsleep {
+        /// One in so many times.
+        one_in: u64,
+    },
 }
 
 /// The fault that is planted, and how often it was asked for.
@@ -29,6 +41,10 @@ pub(super) struct Planted {
 impl Planted {
     pub(super) fn plant(&self, fault: Option<MachineFault>) {
         self.fault.set(fault);
+    }
+
+    pub(super) fn is_planted(&self) -> bool {
+        self.fault.get().is_some()
     }
 
     /// Whether this wake-up does nothing.
@@ -46,6 +62,34 @@ impl Planted {
         match self.fault.get() {
             Some(MachineFault::ClockAhead { one_in, cycles }) if self.is_now(one_in) => cycles,
             _ => 0,
+        }
+    }
+
+    /// Whether a core keeps the lock that it frees.
+    #[inline]
+    pub(super) fn keeps_lock(&self) -> bool {
+        match self.fault.get() {
+            Some(MachineFault::KeepsLocks { after }) => {
+                self.asked.set(self.asked.get() + 1);
+                self.asked.get() > after
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether a core that should sleep goes on.
+    ///
+    /// # Panics
+    ///
+    /// If that is the fault.
+    pub(super) fn never_sleeps(&self) -> bool {
+        match self.fault.get() {
+            Some(MachineFault::NeverSleeps) => true,
+            Some(MachineFault::PanicsAsleep { one_in }) if self.is_now(one_in) => {
+                // Without the panic hook: it is no news.
+                std::panic::resume_unwind(Box::new("planted"))
+            }
+            _ => false,
         }
     }
 

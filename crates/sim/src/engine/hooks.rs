@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use super::cores::Doing;
 use super::locks::Taken;
-use super::{Engine, Next, OUTSIDE, Order, Outcome};
+use super::{DEADLOCK, Engine, NEVER_COMES, Next, OUTSIDE, Order, Outcome};
 use crate::mely::Access;
-use crate::mely::simulated::{Hooks, Work};
+use crate::mely::simulated::{Hooks, meter};
 
 /// Kinds of operations in a trace, besides those of memory.
 const SPEND: u64 = 3;
@@ -27,11 +27,9 @@ impl Engine {
     }
 
     /// Touches memory, and says what that takes.
-    #[inline]
     fn charge(&self, core: usize, at: (u64, usize), how: Access) -> u64 {
-        let now = self.clock.get();
-        let mut memory = self.memory.borrow_mut();
-        let (cycles, id) = memory.access(self.cpus[core], at, how, now);
+        let now = meter::now();
+        let (cycles, id) = meter::charge(at, how);
         self.trace.operation(core, how as u64, id, now);
         cycles
     }
@@ -39,11 +37,11 @@ impl Engine {
     /// Waits on a core for a lock that another one has.
     fn wait_for_lock(&self, core: usize, address: u64) {
         self.locks.borrow_mut().wait(address, core);
-        self.cores.wait(core, self.clock.get());
+        self.cores.wait(core, meter::now());
         // Even while the core panics: the one that has the lock must go on.
         self.leave(core);
         let cycles = self.charge(core, (address, 1), Access::Update);
-        self.clock.set(self.clock.get() + cycles);
+        meter::set_now(meter::now() + cycles);
     }
 
     /// Waits for a lock outside of the cores, by letting them run.
@@ -53,9 +51,11 @@ impl Engine {
         while !is_ours() {
             // What comes from outside next may be what waits here: it comes after.
             match self.next_before(u64::MAX, u64::MAX) {
-                Next::Core(core, first) => self.resume(core, first, u64::MAX),
+                Next::Core(core, now) => self.resume(core, now, u64::MAX),
                 Next::Arrival | Next::Later | Next::Nothing => {
-                    panic!("a lock is held by a core that waits for ever")
+                    panic!(
+                        "{DEADLOCK}: a lock that is waited for outside of the workers is never freed"
+                    )
                 }
             }
         }
@@ -63,34 +63,31 @@ impl Engine {
 }
 
 impl Hooks for Engine {
-    #[inline]
     fn access(&self, address: u64, bytes: usize, how: Access) {
         let core = self.running.get();
         if core != OUTSIDE {
             let cycles = self.charge(core, (address, bytes), how);
-            self.pass(core, cycles);
+            meter::pass(cycles);
         }
     }
 
-    #[inline]
-    fn prefetch(&self, address: u64, how: Access) {
-        let core = self.running.get();
-        if core != OUTSIDE {
-            let now = self.clock.get();
-            let mut memory = self.memory.borrow_mut();
-            memory.prefetch(self.cpus[core], address, how, now);
+    /// Lets another core go on, if it is its turn.
+    fn give_way(&self) {
+        let (core, now) = (self.running.get(), meter::now());
+        // The standard library keeps one account of panics for the thread: a core that
+        // panics goes on until it has been caught.
+        if core == OUTSIDE || std::thread::panicking() {
+            return;
         }
-    }
-
-    fn born(&self, address: u64, bytes: usize) {
-        self.memory.borrow_mut().born(address, bytes);
-    }
-
-    #[inline]
-    fn work(&self, work: Work, times: u64) {
-        if self.running.get() != OUTSIDE {
-            let cycles = self.costs.of(work) * times;
-            self.clock.set(self.clock.get() + cycles);
+        let turn = match self.order {
+            Order::Time { .. } => true,
+            Order::Random { leave_one_in, .. } => {
+                now > self.horizon.get() || self.chance.borrow_mut().u32(..leave_one_in.max(1)) == 0
+            }
+        };
+        if turn {
+            self.cores.pause(core, now);
+            self.leave(core);
         }
     }
 
@@ -99,10 +96,10 @@ impl Hooks for Engine {
         if core == OUTSIDE || std::thread::panicking() {
             return;
         }
-        let now = self.clock.get();
+        let now = meter::now();
         self.trace.operation(core, SPEND, cycles, now);
         match self.order {
-            Order::Time { .. } => self.pass(core, cycles),
+            Order::Time { .. } => meter::pass(cycles),
             // Others go on meanwhile, in the one time that there is.
             Order::Random { .. } => {
                 self.cores.pause(core, now + cycles);
@@ -111,17 +108,9 @@ impl Hooks for Engine {
         }
     }
 
-    #[inline]
-    fn cycles(&self) -> u64 {
-        if self.running.get() != OUTSIDE {
-            self.clock.set(self.clock.get() + self.costs.clock);
-        }
-        self.clock.get()
-    }
-
     fn elapsed(&self) -> Duration {
         let ahead = self.fault.clock_ahead();
-        self.duration_of(self.clock.get() + ahead)
+        self.duration_of(meter::now() + ahead)
     }
 
     fn cycles_per_second(&self) -> f64 {
@@ -131,21 +120,23 @@ impl Hooks for Engine {
     fn lock(&self, address: u64) {
         self.access(address, 1, Access::Update);
         let core = self.running.get();
-        self.trace.operation(core, LOCK, 0, self.clock.get());
-        let looked = self.locks.borrow_mut().look(address, self.clock.get());
+        self.trace.operation(core, LOCK, 0, meter::now());
+        let looked = self.locks.borrow_mut().look(address, meter::now());
         match (looked, core) {
+            // A lock that is kept on purpose: the panic that tells of it goes on.
+            (Taken::No, OUTSIDE) if std::thread::panicking() && self.fault.is_planted() => return,
             (Taken::No, OUTSIDE) => return self.wait_for_lock_outside(address),
             (Taken::No, _) => return self.wait_for_lock(core, address),
-            (Taken::At(time), _) if core != OUTSIDE => self.clock.set(time),
+            (Taken::At(time), _) if core != OUTSIDE => meter::set_now(time),
             _ => {}
         }
-        let now = self.clock.get();
+        let now = meter::now();
         self.locks.borrow_mut().take(address, core, now);
     }
 
     fn try_lock(&self, address: u64) -> bool {
         self.access(address, 1, Access::Update);
-        let (core, now) = (self.running.get(), self.clock.get());
+        let (core, now) = (self.running.get(), meter::now());
         let mut locks = self.locks.borrow_mut();
         let free = match locks.look(address, now) {
             Taken::Now => true,
@@ -159,7 +150,10 @@ impl Hooks for Engine {
     }
 
     fn unlocked(&self, address: u64) {
-        let now = self.clock.get();
+        if self.running.get() != OUTSIDE && self.fault.keeps_lock() {
+            return;
+        }
+        let now = meter::now();
         let next = self.locks.borrow_mut().free(address, now);
         if let Some(next) = next.filter(|&next| next != OUTSIDE) {
             let due = self.cores.get_lock(next, now + self.costs.handover);
@@ -170,13 +164,14 @@ impl Hooks for Engine {
     fn wait(&self, worker: usize, at_most: Option<Duration>) {
         let core = self.running.get();
         debug_assert_eq!(core, worker, "a worker sleeps on its own core");
-        let start = self.clock.get();
-        self.clock.set(start + self.costs.sleep);
-        if self.cores.was_woken(core) || at_most.is_some_and(|time| time.is_zero()) {
+        let start = meter::now();
+        meter::set_now(start + self.costs.sleep);
+        let goes_on = self.cores.was_woken(core) || self.fault.never_sleeps();
+        if goes_on || at_most.is_some_and(|time| time.is_zero()) {
             return;
         }
         self.trace.operation(core, SLEEP, 0, start);
-        let now = self.clock.get();
+        let now = meter::now();
         // From before the system call: that is when the worker knew the time.
         let due = at_most.map(|time| now.max(start.saturating_add(self.cycles_of(time))));
         self.cores.sleep(core, now, due);
@@ -186,9 +181,9 @@ impl Hooks for Engine {
     fn wake(&self, worker: usize) {
         let core = self.running.get();
         if core != OUTSIDE {
-            self.clock.set(self.clock.get() + self.costs.wake);
+            meter::set_now(meter::now() + self.costs.wake);
         }
-        let now = self.clock.get();
+        let now = meter::now();
         self.trace.operation(core, WAKE, worker as u64, now);
         if self.fault.loses_wake() {
             return;
@@ -203,15 +198,19 @@ impl Hooks for Engine {
             return;
         }
         let before = self.switches.get();
-        let until = time.map_or(u64::MAX, |time| self.clock.get() + self.cycles_of(time));
+        let until = time.map_or(u64::MAX, |time| meter::now() + self.cycles_of(time));
         let enough = || time.is_none() && self.switches.get() != before;
         let came = self.run(until, enough);
-        let cores = self.cores.that(|doing| doing != Doing::Ended);
         // Where something ran, the caller looks again first.
-        let came = matches!(came, Ok(Outcome::TimeIsUp)) || self.switches.get() != before;
-        assert!(
-            came,
-            "what is waited for outside of the workers will never come: cores {cores:?} sleep"
-        );
+        if matches!(came, Ok(Outcome::TimeIsUp)) || self.switches.get() != before {
+            return;
+        }
+        match came {
+            Err(error) => panic!("{error}"),
+            Ok(_) => {
+                let cores = self.cores.that(|doing| doing != Doing::Ended);
+                panic!("{NEVER_COMES}: cores {cores:?} sleep")
+            }
+        }
     }
 }

@@ -4,9 +4,8 @@ use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
 use crate::mely::Access;
-
-/// The bytes of a cache line, on every machine of the papers and nearly all of today.
-pub const LINE_BYTES: u64 = 64;
+pub use crate::mely::simulated::meter::LINE_BYTES;
+use crate::mely::simulated::{LineMemory, MemoryTariff};
 
 /// How many lines are numbered together: 16 KiB, four pages of the system.
 const BLOCK_LINES: usize = 256;
@@ -58,85 +57,91 @@ impl Default for FlatCosts {
     }
 }
 
-impl FlatCosts {
-    #[inline]
-    fn of(&self, how: Access) -> u64 {
-        match how {
-            Access::Read => self.read,
-            Access::Write => self.write,
-            Access::Update => self.update,
-        }
-    }
-}
-
 /// How touching memory is charged.
 pub enum MemoryModel {
     /// Every line costs the same: for finding bugs. Nothing depends on addresses.
     Flat(FlatCosts),
+    /// By caches: see [`MemoryModel::lines`].
+    Lines(Box<dyn LineMemory>),
+}
+
+impl MemoryModel {
     /// By caches.
-    Lines(Box<dyn Memory>),
-}
-
-/// The model, and the numbers of the lines.
-pub(super) enum Charged {
-    Flat(FlatCosts),
-    Lines(Box<dyn Memory>, Box<Lines>),
-}
-
-impl Charged {
-    pub(super) fn new(model: MemoryModel) -> Self {
-        match model {
-            MemoryModel::Flat(costs) => Charged::Flat(costs),
-            MemoryModel::Lines(memory) => Charged::Lines(memory, Box::default()),
-        }
+    pub fn lines(memory: impl Memory + 'static) -> Self {
+        let lines = Lines::default();
+        MemoryModel::Lines(Box::new(Numbered { memory, lines }))
     }
 
-    /// What touching this costs; and the number of the last line, where there is one.
-    #[inline]
-    pub(super) fn access(
+    pub(super) fn tariff(self) -> MemoryTariff {
+        match self {
+            MemoryModel::Flat(FlatCosts {
+                read,
+                write,
+                update,
+            }) => MemoryTariff::Flat([read, write, update]),
+            MemoryModel::Lines(memory) => MemoryTariff::Lines(memory),
+        }
+    }
+}
+
+/// A memory, and the numbers of the lines.
+struct Numbered<M> {
+    memory: M,
+    lines: Lines,
+}
+
+impl<M: Memory> Numbered<M> {
+    /// Several lines, or none.
+    #[cold]
+    #[inline(never)]
+    fn walk(
         &mut self,
         cpu: usize,
         (address, bytes): (u64, usize),
         how: Access,
         now: u64,
     ) -> (u64, u64) {
+        let (mut cycles, mut number) = (0, 0);
         if bytes == 0 {
-            return (0, 0);
+            return (cycles, 0);
         }
-        let first = address / LINE_BYTES;
-        let last = (address + bytes as u64 - 1) / LINE_BYTES;
-        match self {
-            Charged::Flat(costs) => (costs.of(how) * (last - first + 1), last - first),
-            Charged::Lines(memory, lines) => {
-                if first == last {
-                    let number = lines.number(first);
-                    return (memory.access(cpu, number, how, now), u64::from(number));
-                }
-                let (mut cycles, mut number) = (0, 0);
-                for line in first..=last {
-                    number = lines.number(line);
-                    cycles += memory.walk(cpu, number, how, now + cycles);
-                }
-                (cycles, u64::from(number))
-            }
+        for line in address / LINE_BYTES..(address + bytes as u64).div_ceil(LINE_BYTES) {
+            number = self.lines.number(line);
+            cycles += self.memory.walk(cpu, number, how, now + cycles);
         }
+        (cycles, u64::from(number))
+    }
+}
+
+impl<M: Memory> LineMemory for Numbered<M> {
+    /// The number is that of the last line.
+    #[inline]
+    fn access(
+        &mut self,
+        cpu: usize,
+        (address, bytes): (u64, usize),
+        how: Access,
+        now: u64,
+    ) -> (u64, u64) {
+        if bytes != 1 && (address % LINE_BYTES + bytes as u64 > LINE_BYTES || bytes == 0) {
+            return self.walk(cpu, (address, bytes), how, now);
+        }
+        let number = self.lines.number(address / LINE_BYTES);
+        let cycles = self.memory.access(cpu, number, how, now);
+        (cycles, u64::from(number))
     }
 
-    #[inline]
-    pub(super) fn prefetch(&mut self, cpu: usize, address: u64, how: Access, now: u64) {
-        if let Charged::Lines(memory, lines) = self {
-            memory.prefetch(cpu, lines.number(address / LINE_BYTES), how, now);
-        }
+    fn prefetch(&mut self, cpu: usize, address: u64, how: Access, now: u64) {
+        let number = self.lines.number(address / LINE_BYTES);
+        self.memory.prefetch(cpu, number, how, now);
     }
 
     /// Lines that the allocator gave out are new ones, whatever was there before.
-    pub(super) fn born(&mut self, address: u64, bytes: usize) {
-        if let Charged::Lines(_, lines) = self {
-            let first = address.div_ceil(LINE_BYTES);
-            let end = (address + bytes as u64) / LINE_BYTES;
-            for line in first..end {
-                lines.renew(line);
-            }
+    fn born(&mut self, address: u64, bytes: usize) {
+        let first = address.div_ceil(LINE_BYTES);
+        let end = (address + bytes as u64) / LINE_BYTES;
+        for line in first..end {
+            self.lines.renew(line);
         }
     }
 }
@@ -168,9 +173,11 @@ pub(super) type Spreading = BuildHasherDefault<Spread>;
 
 /// The numbers of lines, by address.
 pub(super) struct Lines {
-    blocks: Vec<[u32; BLOCK_LINES]>,
+    /// Block by block.
+    numbers: Vec<u32>,
+    /// Where a block begins in `numbers`.
     places: HashMap<u64, usize, Spreading>,
-    recent: [(u64, usize); RECENT_BLOCKS],
+    recent: Box<[(u64, usize); RECENT_BLOCKS]>,
     next: u32,
 }
 
@@ -180,9 +187,9 @@ const NONE: u32 = u32::MAX;
 impl Default for Lines {
     fn default() -> Self {
         Self {
-            blocks: Vec::new(),
+            numbers: Vec::new(),
             places: HashMap::default(),
-            recent: [(u64::MAX, 0); RECENT_BLOCKS],
+            recent: Box::new([(u64::MAX, 0); RECENT_BLOCKS]),
             next: 0,
         }
     }
@@ -191,14 +198,15 @@ impl Default for Lines {
 impl Lines {
     #[inline]
     fn number(&mut self, line: u64) -> u32 {
-        let number = *self.slot(line);
-        if number == NONE {
-            self.renew(line)
-        } else {
-            number
+        let at = self.place_of(line);
+        match self.numbers[at] {
+            NONE => self.renew(line),
+            number => number,
         }
     }
 
+    #[cold]
+    #[inline(never)]
     fn renew(&mut self, line: u64) -> u32 {
         let number = self.next;
         assert!(
@@ -206,28 +214,33 @@ impl Lines {
             "a simulation has 2^32 - 1 lines at the most"
         );
         self.next += 1;
-        *self.slot(line) = number;
+        let at = self.place_of(line);
+        self.numbers[at] = number;
         number
     }
 
+    /// Where the number of a line is.
     #[inline]
-    fn slot(&mut self, line: u64) -> &mut u32 {
+    fn place_of(&mut self, line: u64) -> usize {
         let (block, at) = (line / BLOCK_LINES as u64, line % BLOCK_LINES as u64);
-        let recent = (block % RECENT_BLOCKS as u64) as usize;
-        let (known, mut place) = self.recent[recent];
-        if known != block {
-            place = self.place(block);
-            self.recent[recent] = (block, place);
-        }
-        &mut self.blocks[place][at as usize]
+        let (known, place) = self.recent[(block % RECENT_BLOCKS as u64) as usize];
+        let place = match known == block {
+            true => place,
+            false => self.find_block(block),
+        };
+        place + at as usize
     }
 
     #[cold]
-    fn place(&mut self, block: u64) -> usize {
-        *self.places.entry(block).or_insert_with(|| {
-            self.blocks.push([NONE; BLOCK_LINES]);
-            self.blocks.len() - 1
-        })
+    #[inline(never)]
+    fn find_block(&mut self, block: u64) -> usize {
+        let place = *self.places.entry(block).or_insert_with(|| {
+            let place = self.numbers.len();
+            self.numbers.resize(place + BLOCK_LINES, NONE);
+            place
+        });
+        self.recent[(block % RECENT_BLOCKS as u64) as usize] = (block, place);
+        place
     }
 }
 
@@ -247,10 +260,17 @@ mod tests {
 
     #[test]
     fn a_region_costs_all_its_lines() {
-        let mut flat = Charged::new(MemoryModel::Flat(FlatCosts::default()));
-        let cycles = |charged: &mut Charged, at| charged.access(0, at, Access::Read, 0).0;
-        assert_eq!(cycles(&mut flat, (60, 0)), 0);
-        assert_eq!(cycles(&mut flat, (60, 4)), 4);
-        assert_eq!(cycles(&mut flat, (60, 5)), 8);
+        struct Uniform;
+        impl Memory for Uniform {
+            fn access(&mut self, _cpu: usize, _line: u32, _how: Access, _now: u64) -> u64 {
+                4
+            }
+        }
+        let mut memory = Numbered {
+            memory: Uniform,
+            lines: Lines::default(),
+        };
+        let mut cycles = |at| memory.access(0, at, Access::Read, 0).0;
+        assert_eq!([(60, 0), (60, 4), (60, 5)].map(&mut cycles), [0, 4, 8]);
     }
 }

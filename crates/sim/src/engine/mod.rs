@@ -39,23 +39,29 @@ mod settings;
 mod simulation;
 #[cfg(test)]
 mod tests;
+mod turns;
 
 use core::cell::{Cell, RefCell};
 use std::io;
 
 use self::arrivals::Arrivals;
 pub use self::arrivals::Outside;
-use self::cores::{Cores, Doing, First};
+use self::cores::{Cores, Doing};
 use self::coroutine::{Leave, Stack};
 pub use self::fault::MachineFault;
 use self::fault::Planted;
 use self::locks::Locks;
-use self::memory::Charged;
 pub use self::memory::{FlatCosts, LINE_BYTES, Memory, MemoryModel};
 pub use self::on_machine::CacheCounts;
 pub use self::settings::{Costs, Order, Settings};
 pub use self::simulation::{Counts, Outcome, Simulation, SimulationError};
-use crate::mely::simulated::leave;
+use crate::mely::simulated::{Tariff, leave, meter};
+
+/// What is said of a deadlock begins so.
+pub(crate) const DEADLOCK: &str = "a deadlock";
+
+/// What is said begins so when code outside waits, and nothing goes on any more.
+pub(crate) const NEVER_COMES: &str = "what is waited for outside of the workers will never come";
 
 /// In place of a core: the code outside of all of them, which takes no time.
 const OUTSIDE: usize = usize::MAX;
@@ -71,15 +77,10 @@ pub(crate) struct Engine {
     hertz: f64,
     order: Order,
     chance: RefCell<fastrand::Rng>,
-    memory: RefCell<Charged>,
     locks: RefCell<Locks>,
     arrivals: Arrivals,
     /// The core that runs, or [`OUTSIDE`].
     running: Cell<usize>,
-    /// The time of what runs.
-    clock: Cell<u64>,
-    /// After this the core that runs looks whether another one is to go on.
-    limit: Cell<u64>,
     /// No core runs longer.
     horizon: Cell<u64>,
     trace: Trace,
@@ -118,7 +119,8 @@ impl Trace {
 /// What goes on next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Next {
-    Core(usize, First),
+    /// That one, at that time.
+    Core(usize, u64),
     /// Something from outside.
     Arrival,
     /// Nothing before the horizon.
@@ -128,12 +130,14 @@ enum Next {
 }
 
 impl Engine {
-    fn new(settings: Settings, cpus: Box<[usize]>) -> Self {
+    /// A machine, and what things take on it: for whoever installs it.
+    fn new(settings: Settings, cpus: Box<[usize]>) -> (Self, Tariff) {
         let seed = match settings.order {
             Order::Random { seed, .. } => seed,
             Order::Time { .. } => 0,
         };
-        Self {
+        let tariff = settings.costs.tariff(settings.memory, settings.trace);
+        let engine = Self {
             cores: Cores::new(cpus.len()),
             stacks: cpus.iter().map(|_| RefCell::new(None)).collect(),
             leaves: cpus.iter().map(|_| Leave::default()).collect(),
@@ -142,12 +146,9 @@ impl Engine {
             hertz: settings.hertz,
             order: settings.order,
             chance: RefCell::new(fastrand::Rng::with_seed(seed)),
-            memory: RefCell::new(Charged::new(settings.memory)),
             locks: RefCell::default(),
             arrivals: Arrivals::default(),
             running: Cell::new(OUTSIDE),
-            clock: Cell::new(0),
-            limit: Cell::new(0),
             horizon: Cell::new(u64::MAX),
             trace: Trace {
                 hash: Cell::new(0),
@@ -156,7 +157,8 @@ impl Engine {
             switches: Cell::new(0),
             fault: Planted::default(),
             given_up: Cell::new(false),
-        }
+        };
+        (engine, tariff)
     }
 
     /// Puts a worker on a core.
@@ -167,14 +169,15 @@ impl Engine {
     }
 
     /// Chooses what goes on next, no later than `until`.
+    #[inline]
     fn next(&self, until: u64) -> Next {
         self.next_before(self.arrivals.next(), until)
     }
 
     /// The same, with what comes from outside at the time `arrival`.
+    #[inline]
     fn next_before(&self, arrival: u64, until: u64) -> Next {
-        let first = self.cores.first();
-        let due = first.due;
+        let due = self.cores.first_due();
         if due.min(arrival) == u64::MAX {
             return Next::Nothing;
         }
@@ -184,40 +187,39 @@ impl Engine {
         let Order::Random { .. } = self.order else {
             return match arrival <= due {
                 true => Next::Arrival,
-                false => Next::Core(first.core, first),
+                false => Next::Core(self.cores.first_at(due), due),
             };
         };
         // One time for all: it goes on by itself only when all cores wait for it.
-        let now = self.clock.get().max(due.min(arrival));
+        let now = meter::now().max(due.min(arrival));
         if arrival <= now {
             return Next::Arrival;
         }
-        self.clock.set(now);
+        meter::set_now(now);
         let choose = |cores: usize| self.chance.borrow_mut().usize(..cores);
-        Next::Core(self.cores.any(now, choose), first)
+        Next::Core(self.cores.any(now, choose), now)
     }
 
-    /// Lets a core go on until it leaves.
-    fn resume(&self, core: usize, first: First, until: u64) {
-        let now = match self.order {
-            Order::Time { slack } => {
-                let others = first.next.min(self.arrivals.next());
-                self.limit.set(others.saturating_add(slack).min(until));
-                first.due
-            }
-            Order::Random { .. } => {
-                self.limit.set(0);
-                self.clock.get()
-            }
-        };
-        self.horizon.set(until);
-        self.clock.set(now);
+    /// Lets a core go on at the time `now` until it leaves.
+    #[inline]
+    fn resume(&self, core: usize, now: u64, until: u64) {
         self.cores.go_on(core, now);
+        meter::set_limit(match self.order {
+            Order::Time { slack } => {
+                let others = self.cores.first_due().min(self.arrivals.next());
+                others.saturating_add(slack).min(until)
+            }
+            Order::Random { .. } => 0,
+        });
+        self.horizon.set(until);
+        meter::set_now(now);
         self.trace.add(core as u64);
         self.trace.add(now);
         self.switches.set(self.switches.get() + 1);
         self.running.set(core);
+        meter::run_on(Some(self.cpus[core]));
         let ended = self.call(core);
+        meter::run_on(None);
         self.running.set(OUTSIDE);
         if ended {
             self.cores.end(core);
@@ -225,14 +227,12 @@ impl Engine {
     }
 
     /// Calls the function of a core, until it leaves or ends: whether it has ended.
+    #[inline]
     fn call(&self, core: usize) -> bool {
-        let taken = self.stacks[core].borrow_mut().take();
-        let Some(mut stack) = taken else {
-            return true;
-        };
-        let ended = stack.resume();
-        if !ended {
-            *self.stacks[core].borrow_mut() = Some(stack);
+        let mut stack = self.stacks[core].borrow_mut();
+        let ended = stack.as_mut().is_none_or(Stack::resume);
+        if ended && let Some(stack) = stack.take() {
+            stack.reuse();
         }
         ended
     }
@@ -241,50 +241,29 @@ impl Engine {
     fn give_up(&self) {
         self.given_up.set(true);
         for stack in &self.stacks {
-            std::mem::forget(stack.take());
+            // One that is being called is not given up by who is called.
+            let taken = stack
+                .try_borrow_mut()
+                .ok()
+                .and_then(|mut stack| stack.take());
+            match taken {
+                Some(stack) if stack.has_ended() => stack.reuse(),
+                taken => std::mem::forget(taken),
+            }
         }
     }
 
     /// The core that runs leaves, to go on when the engine comes back to it.
+    #[inline(always)]
     fn leave(&self, core: usize) {
         leave(|| self.leaves[core].leave());
-    }
-
-    /// Cycles pass on the core that runs.
-    #[inline]
-    fn pass(&self, core: usize, cycles: u64) {
-        let now = self.clock.get() + cycles;
-        self.clock.set(now);
-        if now > self.limit.get() {
-            self.give_way(core, now);
-        }
-    }
-
-    /// Lets another core go on, if it is its turn.
-    #[cold]
-    fn give_way(&self, core: usize, now: u64) {
-        // The standard library keeps one account of panics for the thread: a core that
-        // panics goes on until it has been caught.
-        if std::thread::panicking() {
-            return;
-        }
-        let turn = match self.order {
-            Order::Time { .. } => true,
-            Order::Random { leave_one_in, .. } => {
-                now > self.horizon.get() || self.chance.borrow_mut().u32(..leave_one_in.max(1)) == 0
-            }
-        };
-        if turn {
-            self.cores.pause(core, now);
-            self.leave(core);
-        }
     }
 
     /// A core will go on at `due`: the one that runs gives way to it then.
     fn lower_limit(&self, due: u64) {
         if let Order::Time { slack } = self.order {
-            let limit = self.limit.get().min(due.saturating_add(slack));
-            self.limit.set(limit);
+            let limit = meter::limit().min(due.saturating_add(slack));
+            meter::set_limit(limit);
         }
     }
 
@@ -295,15 +274,15 @@ impl Engine {
                 return Ok(Outcome::Enough);
             }
             match self.next(until) {
-                Next::Core(core, first) => self.resume(core, first, until),
+                Next::Core(core, now) => self.resume(core, now, until),
                 Next::Arrival => self.arrivals.come(self),
                 Next::Later => {
-                    self.clock.set(self.clock.get().max(until));
+                    meter::set_now(meter::now().max(until));
                     return Ok(Outcome::TimeIsUp);
                 }
                 Next::Nothing => {
                     if until < u64::MAX {
-                        self.clock.set(self.clock.get().max(until));
+                        meter::set_now(meter::now().max(until));
                     }
                     return self.outcome();
                 }

@@ -69,7 +69,7 @@ impl Settings {
             topology,
             hertz: machine.frequency_hz as f64,
             costs: Costs::on(machine, policy),
-            memory: MemoryModel::Lines(Box::new(memory)),
+            memory: MemoryModel::lines(memory),
             order: Order::Time { slack: 0 },
             trace: false,
         };

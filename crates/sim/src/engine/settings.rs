@@ -1,6 +1,6 @@
 //! What a simulated machine is like.
 
-use crate::mely::simulated::Work;
+use crate::mely::simulated::{Tariff, Work};
 use crate::mely::topology::{Spec, Topology, TopologyError};
 
 use super::memory::{FlatCosts, MemoryModel};
@@ -70,15 +70,25 @@ impl Costs {
         }
     }
 
-    #[inline]
-    pub(super) fn of(&self, work: Work) -> u64 {
-        match work {
-            Work::Post => self.post,
-            Work::Event => self.event,
-            Work::Turn => self.turn,
-            Work::Steal => self.steal,
-            Work::Scan => self.scan,
+    /// What everything takes; of each operation the machine is told where all are traced.
+    pub(super) fn tariff(&self, memory: MemoryModel, told: bool) -> Tariff {
+        Tariff {
+            work: self.of_work(),
+            clock: self.clock,
+            memory: memory.tariff(),
+            told,
         }
+    }
+
+    /// Of each kind of work, in its order.
+    fn of_work(&self) -> [u64; Work::KINDS] {
+        let mut cycles = [0; Work::KINDS];
+        cycles[Work::Post as usize] = self.post;
+        cycles[Work::Event as usize] = self.event;
+        cycles[Work::Turn as usize] = self.turn;
+        cycles[Work::Steal as usize] = self.steal;
+        cycles[Work::Scan as usize] = self.scan;
+        cycles
     }
 }
 

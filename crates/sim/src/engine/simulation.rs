@@ -6,8 +6,8 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use super::cores::Doing;
-use super::{Engine, MachineFault, OUTSIDE, Outside, Settings};
-use crate::mely::simulated::{Installed, Workers, install};
+use super::{DEADLOCK, Engine, MachineFault, OUTSIDE, Outside, Settings};
+use crate::mely::simulated::{Installed, Workers, install, meter};
 use crate::mely::{BuildError, Builder, Handle, ShutdownError, ShutdownReport};
 
 /// How often a shutdown looks whether all events have run, as in production.
@@ -56,7 +56,7 @@ impl fmt::Display for SimulationError {
             SimulationError::Deadlock { cores } => {
                 write!(
                     f,
-                    "a deadlock: workers {cores:?} wait for locks that nobody frees"
+                    "{DEADLOCK}: workers {cores:?} wait for locks that nobody frees"
                 )
             }
         }
@@ -105,14 +105,15 @@ impl Simulation {
         let metrics = workers.handle().metrics();
         let cpus: Box<[usize]> = metrics.workers.iter().flat_map(|w| w.core).collect();
         let cores = cpus.len();
-        let engine = Rc::new(Engine::new(settings, cpus));
+        let (engine, tariff) = Engine::new(settings, cpus);
+        let engine = Rc::new(engine);
         for core in 0..cores {
             let workers = Rc::clone(&workers);
             let started = engine.start(core, move || workers.run(core));
             started.map_err(SimulationError::Stack)?;
         }
         let hooks = Rc::clone(&engine);
-        let installed = install(hooks).ok_or(SimulationError::Busy)?;
+        let installed = install(hooks, tariff).ok_or(SimulationError::Busy)?;
         Ok(Self {
             engine,
             workers,
@@ -129,7 +130,7 @@ impl Simulation {
     /// The virtual time, in cycles since the beginning.
     #[must_use]
     pub fn now(&self) -> u64 {
-        self.engine.clock.get()
+        meter::now()
     }
 
     /// The same, as a duration.

@@ -5,14 +5,14 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use super::*;
-use crate::mely::simulated::Hooks;
+use crate::mely::simulated::{Hooks, Installed, install};
 
 const LOCK: u64 = 4096;
 
 type Log = Rc<RefCell<Vec<(usize, &'static str, u64)>>>;
 
 /// A machine on which nothing but what a program says takes time.
-fn machine(cores: usize, order: Order) -> Rc<Engine> {
+fn machine(cores: usize, order: Order) -> (Rc<Engine>, Installed) {
     let settings = Settings {
         hertz: 1e9,
         costs: Costs::nothing(),
@@ -24,7 +24,11 @@ fn machine(cores: usize, order: Order) -> Rc<Engine> {
         order,
         ..Settings::xeon_e5410()
     };
-    Rc::new(Engine::new(settings, (0..cores).collect()))
+    let (engine, tariff) = Engine::new(settings, (0..cores).collect());
+    let engine = Rc::new(engine);
+    let hooks = Rc::clone(&engine);
+    let installed = install(hooks, tariff).expect("the thread has no machine");
+    (engine, installed)
 }
 
 /// Runs a program on each core, told its number, until all have ended.
@@ -33,12 +37,13 @@ fn run(
     cores: usize,
     program: impl Fn(&Engine, usize, &dyn Fn(&'static str)) + 'static,
 ) -> Vec<(usize, &'static str, u64)> {
-    let (engine, log, program) = (machine(cores, order), Log::default(), Rc::new(program));
+    let (engine, _installed) = machine(cores, order);
+    let (log, program) = (Log::default(), Rc::new(program));
     for core in 0..cores {
         let (on, log, program) = (Rc::downgrade(&engine), Rc::clone(&log), Rc::clone(&program));
         let body = move || {
             let engine = on.upgrade().expect("it runs");
-            let say = |what| log.borrow_mut().push((core, what, engine.clock.get()));
+            let say = |what| log.borrow_mut().push((core, what, meter::now()));
             program(&engine, core, &say);
         };
         engine.start(core, body).expect("there is memory");
@@ -134,7 +139,7 @@ fn a_sleeper_wakes_in_time_or_when_it_is_woken() {
 
 #[test]
 fn a_deadlock_is_told_with_the_cores_that_wait() {
-    let engine = machine(2, Order::Time { slack: 0 });
+    let (engine, _installed) = machine(2, Order::Time { slack: 0 });
     for core in 0..2 {
         let on = Rc::downgrade(&engine);
         let body = move || {

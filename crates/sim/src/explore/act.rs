@@ -20,7 +20,7 @@ static HEAVY: Handler = Handler::new("explore::Heavy")
     .penalty(20);
 
 impl Kind {
-    fn handler(self) -> &'static Handler {
+    pub(super) fn handler(self) -> &'static Handler {
         match self {
             Kind::Plain => &PLAIN,
             Kind::Short => &SHORT,
@@ -74,12 +74,12 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 /// Where an event is posted from.
 #[derive(Clone, Copy)]
-struct From {
-    by: Poster,
-    color: Option<ColorId>,
+pub(super) struct From {
+    pub(super) by: Poster,
+    pub(super) color: Option<ColorId>,
 }
 
-const OUTSIDE: From = From {
+pub(super) const OUTSIDE: From = From {
     by: Poster::Outside,
     color: None,
 };
@@ -88,7 +88,15 @@ impl Running {
     pub(super) fn new(program: &Program, fault: Option<Fault>, handle: &Handle) -> Arc<Self> {
         let watch = Arc::new(Watch::new(program, fault));
         let slot = |(number, plan): (usize, &super::ColorPlan)| {
-            let home = plan.home % program.cores;
+            let state = |color| State {
+                color: ColorId::Planned(color),
+                watch: Arc::clone(&watch),
+            };
+            if let Some(small) = plan.number {
+                let color = handle.color(small).attach(state(number));
+                return Mutex::new(Some(Arc::new(color)));
+            }
+            let home = plan.home(program.cores);
             let mut options = handle.color_options();
             options = match plan.pinned && fault != Some(Fault::LoosePin) {
                 true => options.pinned(home),
@@ -102,9 +110,7 @@ impl Running {
                 };
                 options = options.capacity(capacity + more);
             }
-            let color = ColorId::Planned(number);
-            let watch = Arc::clone(&watch);
-            match options.colored(State { color, watch }) {
+            match options.colored(state(number)) {
                 Ok(color) => Mutex::new(Some(Arc::new(color))),
                 Err(error) => unreachable!("the home is a worker: {error}"),
             }
@@ -135,7 +141,7 @@ impl Running {
     }
 
     /// The handle of a color, unless it has been dropped.
-    fn color(&self, number: usize) -> Option<Arc<Colored<State>>> {
+    pub(super) fn color(&self, number: usize) -> Option<Arc<Colored<State>>> {
         self.slots.get(number).and_then(|slot| lock(slot).clone())
     }
 
@@ -156,13 +162,14 @@ impl Running {
                         self.watch.see(Seen::Posted { event: id });
                     }
                 }
+                Action::With { color } => self.wait_for_section(*color),
                 action => self.act(action, OUTSIDE),
             }
         }
     }
 
     /// Runs an event.
-    fn run<T: Send + 'static>(
+    pub(super) fn run<T: Send + 'static>(
         self: &Arc<Self>,
         cx: &mut Context<'_, T>,
         mut token: Token,
@@ -170,7 +177,7 @@ impl Running {
     ) {
         let now = cx.now();
         *lock(&self.now) = Some(now);
-        token.begin(cx.worker(), now);
+        token.begin(cx.worker(), Some(now));
         cx.spend(event.kind.cycles());
         for action in &event.does {
             let from = From {
@@ -206,6 +213,7 @@ impl Running {
                 action => self.act(action, from),
             }
         }
+        token.end();
     }
 
     /// Does what can be done anywhere.
@@ -232,12 +240,19 @@ impl Running {
                     self.set_timer(&to, ColorId::Planned(*color), *cycles, event, from);
                 }
             }
+            Action::Task {
+                color,
+                to,
+                times,
+                event,
+            } => self.spawn((*color, *to), *times, event),
             Action::Cancel { back } => self.cancel(*back),
             Action::Drop { color } => {
                 let dropped = self.slots.get(*color).and_then(|slot| lock(slot).take());
                 drop(dropped);
             }
             Action::Spend(_)
+            | Action::With { .. }
             | Action::PostSelf { .. }
             | Action::PostFresh { .. }
             | Action::Panic => {}
@@ -254,7 +269,7 @@ impl Running {
     }
 
     /// An event is about to be posted.
-    fn posting(
+    pub(super) fn posting(
         &self,
         event: EventId,
         color: ColorId,

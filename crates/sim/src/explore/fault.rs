@@ -29,11 +29,17 @@ pub enum Fault {
     DeafCancel,
     /// A reference to a color is never dropped.
     KeptHandle,
+    /// Workers keep the locks that they free.
+    KeptLock,
+    /// Workers that have nothing to do look for work for ever.
+    NoSleep,
+    /// A worker panics that has nothing to do.
+    PanicAsleep,
 }
 
 impl Fault {
     /// All of them.
-    pub const ALL: [Fault; 11] = [
+    pub const ALL: [Fault; 14] = [
         Fault::TwoOwners,
         Fault::SwappedPosts,
         Fault::ExtraPost,
@@ -45,6 +51,9 @@ impl Fault {
         Fault::ClockAhead,
         Fault::DeafCancel,
         Fault::KeptHandle,
+        Fault::KeptLock,
+        Fault::NoSleep,
+        Fault::PanicAsleep,
     ];
 
     /// The check that must find it, and no other.
@@ -61,6 +70,9 @@ impl Fault {
             Fault::WideBound => "bounded",
             Fault::ClockAhead | Fault::DeafCancel => "timers",
             Fault::KeptHandle => "freed",
+            Fault::KeptLock => "deadlock",
+            Fault::NoSleep => "endless",
+            Fault::PanicAsleep => "crash",
         }
     }
 
@@ -72,6 +84,9 @@ impl Fault {
                 one_in: 3,
                 cycles: 100_000,
             }),
+            Fault::KeptLock => Some(MachineFault::KeepsLocks { after: 40 }),
+            Fault::NoSleep => Some(MachineFault::NeverSleeps),
+            Fault::PanicAsleep => Some(MachineFault::PanicsAsleep { one_in: 5 }),
             _ => None,
         }
     }

@@ -31,8 +31,8 @@ impl Program {
         let mut chance = Rng::with_seed(seed);
         let cores = chance.usize(1..=CORES_MAX);
         let policy = Policy::ALL[chance.usize(..Policy::ALL.len())];
-        let colors: Vec<_> = (0..chance.usize(1..=6))
-            .map(|_| color(&mut chance))
+        let colors: Vec<_> = (0..chance.u16(1..=6))
+            .map(|number| color(&mut chance, number))
             .collect();
         let mut draw = Draw {
             colors: colors.len(),
@@ -54,11 +54,25 @@ impl Program {
     }
 }
 
-fn color(chance: &mut Rng) -> ColorPlan {
-    ColorPlan {
+/// More than a program has colors.
+const COLORS_STEP: u16 = 8;
+
+fn color(chance: &mut Rng, number: u16) -> ColorPlan {
+    let plain = ColorPlan {
         home: chance.usize(..CORES_MAX),
         pinned: chance.u32(..4) == 0,
         capacity: (chance.u32(..4) == 0).then(|| chance.usize(1..=8)),
+        number: None,
+    };
+    match chance.u32(..6) {
+        // Nobody says where such a color is, nor how many events it may have.
+        0 => ColorPlan {
+            pinned: false,
+            capacity: None,
+            number: Some(COLORS_STEP * chance.u16(..3) + number),
+            ..plain
+        },
+        _ => plain,
     }
 }
 
@@ -92,20 +106,24 @@ impl Draw<'_> {
 
     /// Something that can be done outside, and leads to so many events at most.
     fn outside(&mut self, events: u32) -> Action {
-        match self.chance.u32(..10) {
+        match self.chance.u32(..12) {
             0 => Action::Drop {
                 color: self.color(),
             },
             1 => self.cancel(),
             2 => self.after(events),
             3 => self.post_fresh(events),
+            4 => self.task(events),
+            5 => Action::With {
+                color: self.color(),
+            },
             _ => self.post(events),
         }
     }
 
     /// Something that a handler does.
     fn inside(&mut self, events: u32) -> Action {
-        match self.chance.u32(..24) {
+        match self.chance.u32(..26) {
             0 => Action::Drop {
                 color: self.color(),
             },
@@ -118,6 +136,7 @@ impl Draw<'_> {
                 Action::PostSelf { times, event }
             }
             13..=19 => self.post(events),
+            20 | 21 => self.task(events),
             _ => Action::Spend(self.chance.u64(1..300)),
         }
     }
@@ -150,6 +169,16 @@ impl Draw<'_> {
         Action::Post {
             color: self.color(),
             how,
+            times,
+            event: self.event(events / times),
+        }
+    }
+
+    fn task(&mut self, events: u32) -> Action {
+        let times = self.times(events.min(6));
+        Action::Task {
+            color: self.color(),
+            to: self.color(),
             times,
             event: self.event(events / times),
         }

@@ -30,6 +30,7 @@ mod generate;
 mod program;
 mod run;
 mod shrink;
+mod waiting;
 mod watch;
 
 use core::fmt;

@@ -3,7 +3,7 @@
 use core::fmt;
 use std::sync::Arc;
 
-use crate::mely::Policy;
+use crate::mely::{Policy, QueueKind};
 
 /// A program, and the machine and schedule that it runs on.
 ///
@@ -38,6 +38,23 @@ pub struct ColorPlan {
     pub pinned: bool,
     /// How many events may be pending.
     pub capacity: Option<usize>,
+    /// It is the color of that small number, which says where it begins; no other
+    /// color of the program has it.
+    pub number: Option<u16>,
+}
+
+impl ColorPlan {
+    /// The worker that it begins on.
+    pub(super) fn home(&self, workers: usize) -> usize {
+        self.number.map_or(self.home, usize::from) % workers
+    }
+
+    /// Whether it must stay there: number 0 does where the events of a core wait in one
+    /// queue, as in Libasync-smp.
+    pub(super) fn is_pinned(&self, policy: Policy) -> bool {
+        let has_fifos = policy.heuristics().queues == QueueKind::EventFifo;
+        self.pinned || has_fifos && self.number == Some(0)
+    }
 }
 
 /// What is done outside of the workers at a time.
@@ -96,6 +113,23 @@ pub enum Action {
         /// How often in a row.
         times: u32,
         /// What.
+        event: Arc<Event>,
+    },
+    /// Runs a critical section under a color, and waits for it: outside only.
+    With {
+        /// By number.
+        color: usize,
+    },
+    /// Spawns a task on a color, that calls another one and awaits the answer, so many
+    /// times.
+    Task {
+        /// By number.
+        color: usize,
+        /// Which it calls, by number.
+        to: usize,
+        /// How often.
+        times: u32,
+        /// What it calls.
         event: Arc<Event>,
     },
     /// Posts to its own color.
@@ -157,6 +191,7 @@ impl Action {
     pub(super) fn event(&self) -> Option<&Arc<Event>> {
         match self {
             Action::Post { event, .. }
+            | Action::Task { event, .. }
             | Action::PostSelf { event, .. }
             | Action::PostFresh { event, .. }
             | Action::After { event, .. } => Some(event),
@@ -168,6 +203,7 @@ impl Action {
     pub(super) fn with_children(&self, does: Vec<Action>) -> Action {
         let mut changed = self.clone();
         if let Action::Post { event, .. }
+        | Action::Task { event, .. }
         | Action::PostSelf { event, .. }
         | Action::PostFresh { event, .. }
         | Action::After { event, .. } = &mut changed
@@ -192,7 +228,10 @@ impl fmt::Display for Program {
         };
         writeln!(f, ", a panic {after_panic}")?;
         for (number, color) in self.colors.iter().enumerate() {
-            write!(f, "color {number}: home {}", color.home % cores)?;
+            write!(f, "color {number}: home {}", color.home(*cores))?;
+            if let Some(small) = color.number {
+                write!(f, ", of number {small}")?;
+            }
             if color.pinned {
                 f.write_str(", pinned")?;
             }
@@ -221,6 +260,10 @@ fn write_actions(f: &mut fmt::Formatter<'_>, does: &[Action], depth: usize) -> f
             Action::Post {
                 color, how, times, ..
             } => write!(f, "{how:?} to {color}, {times} times")?,
+            Action::With { color } => write!(f, "wait for a section under {color}")?,
+            Action::Task {
+                color, to, times, ..
+            } => write!(f, "spawn on {color} what calls {to}, {times} times")?,
             Action::PostSelf { times, .. } => write!(f, "post to its own color, {times} times")?,
             Action::PostFresh { times, .. } => write!(f, "post to {times} fresh colors")?,
             Action::After { cycles, color, .. } => write!(f, "post to {color} after {cycles}")?,

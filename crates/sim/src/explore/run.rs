@@ -10,21 +10,21 @@ use super::act::{Running, builder};
 use super::checks::Seen;
 use super::fault::Fault;
 use super::program::{End, Program};
-use crate::engine::{Outcome, Settings, Simulation};
+use crate::engine::{DEADLOCK, NEVER_COMES, Outcome, Settings, Simulation};
 
 /// What a long event takes, in cycles: more than an event takes before which a core
 /// publishes all else that it has (64 000), and than a wake-up must bring (32 000).
 pub(super) const LONG_CYCLES: u64 = 100_000;
 
 /// A program of some hundred events that has not ended after so many switches between
-/// cores never will: the longest of 100 000 took a hundredth.
-const SWITCHES_MAX: u64 = 20_000_000;
+/// cores never will: the longest of 100 000 took a tenth.
+const SWITCHES_MAX: u64 = 2_000_000;
 
 /// More than any program takes, in virtual time.
 const LONG_ENOUGH: Duration = Duration::from_secs(1_000);
 
 /// What a program did.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Run {
     /// Of all that happened: the same for a program on every machine.
     pub hash: u64,
@@ -39,10 +39,8 @@ pub struct Run {
 impl Run {
     fn broken(invariant: &'static str, what: String) -> Self {
         Self {
-            hash: 0,
-            events: 0,
-            switches: 0,
             violation: Some(Violation { invariant, what }),
+            ..Self::default()
         }
     }
 }
@@ -59,41 +57,25 @@ impl Run {
 /// ```
 #[must_use]
 pub fn execute(program: &Program, fault: Option<Fault>) -> Run {
-    let run = catch_unwind(AssertUnwindSafe(|| try_execute(program, fault)));
+    let watched = match Watched::new(program, fault) {
+        Ok(watched) => watched,
+        Err(error) => return Run::broken("machine", error),
+    };
+    let running = Arc::clone(&watched.running);
+    let run = catch_unwind(AssertUnwindSafe(|| watched.run(program)));
     run.unwrap_or_else(|panic| {
-        let text = panic.downcast_ref::<String>().cloned();
-        let text = text.or_else(|| panic.downcast_ref::<&str>().map(|&text| text.to_owned()));
-        let text = text.unwrap_or_else(|| "with something that is no text".to_owned());
-        Run::broken("crash", format!("the scheduler panicked: {text}"))
+        // What a scheduler that panicked has locked is locked for ever.
+        std::mem::forget(running);
+        let text = panic.downcast_ref::<String>().map(String::as_str);
+        let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
+        let text = text.unwrap_or("with something that is no text");
+        match text {
+            // Noticed by code outside, which waits there.
+            text if text.starts_with(DEADLOCK) => Run::broken("deadlock", text.to_owned()),
+            text if text.starts_with(NEVER_COMES) => Run::broken("sleep", text.to_owned()),
+            text => Run::broken("crash", format!("the scheduler panicked: {text}")),
+        }
     })
-}
-
-fn try_execute(program: &Program, fault: Option<Fault>) -> Run {
-    let settings = match Settings::random(program.cores, program.schedule) {
-        Ok(settings) => settings,
-        Err(error) => return Run::broken("machine", error.to_string()),
-    };
-    let simulation = match Simulation::new(builder(program, fault), settings) {
-        Ok(simulation) => simulation,
-        Err(error) => return Run::broken("machine", error.to_string()),
-    };
-    simulation.plant(fault.and_then(Fault::of_machine));
-    let running = Running::new(program, fault, simulation.handle());
-    for arrival in &program.arrivals {
-        let (running, arrival) = (Arc::clone(&running), arrival.clone());
-        let handle = simulation.handle().clone();
-        simulation.at(arrival.at_cycles, move |outside| {
-            let now = outside.now();
-            running.watch.see(Seen::Step { now, asleep: &[] });
-            running.act_outside(&arrival.does, &handle);
-        });
-    }
-    Watched {
-        simulation,
-        running,
-        asleep: RefCell::default(),
-    }
-    .run(program)
 }
 
 struct Watched {
@@ -104,6 +86,29 @@ struct Watched {
 }
 
 impl Watched {
+    fn new(program: &Program, fault: Option<Fault>) -> Result<Self, String> {
+        let settings = Settings::random(program.cores, program.schedule);
+        let settings = settings.map_err(|error| error.to_string())?;
+        let simulation = Simulation::new(builder(program, fault), settings);
+        let simulation = simulation.map_err(|error| error.to_string())?;
+        simulation.plant(fault.and_then(Fault::of_machine));
+        let running = Running::new(program, fault, simulation.handle());
+        for arrival in &program.arrivals {
+            let (running, arrival) = (Arc::clone(&running), arrival.clone());
+            let handle = simulation.handle().clone();
+            simulation.at(arrival.at_cycles, move |outside| {
+                let now = outside.now();
+                running.watch.see(Seen::Step { now, asleep: &[] });
+                running.act_outside(&arrival.does, &handle);
+            });
+        }
+        Ok(Self {
+            simulation,
+            running,
+            asleep: RefCell::default(),
+        })
+    }
+
     fn run(self, program: &Program) -> Run {
         let until = match program.end {
             End::Quiet => u64::MAX,

@@ -187,6 +187,7 @@ fn once(program: &Program, at: usize) -> Option<Program> {
     let fewer = |number, action: &Action| {
         let mut action = action.clone();
         if let Action::Post { times, .. }
+        | Action::Task { times, .. }
         | Action::PostSelf { times, .. }
         | Action::PostFresh { times, .. } = &mut action
             && number == at / 2
@@ -209,9 +210,15 @@ fn without_color(program: &Program, gone: usize) -> Option<Program> {
     }
     let renumbered = |_, action: &Action| {
         let mut action = action.clone();
-        if let Action::Post { color, .. } | Action::After { color, .. } | Action::Drop { color } =
-            &mut action
-        {
+        let (one, other) = match &mut action {
+            Action::Post { color, .. }
+            | Action::After { color, .. }
+            | Action::With { color }
+            | Action::Drop { color } => (Some(color), None),
+            Action::Task { color, to, .. } => (Some(color), Some(to)),
+            _ => (None, None),
+        };
+        for color in one.into_iter().chain(other) {
             if *color == gone {
                 return None;
             }
@@ -224,13 +231,14 @@ fn without_color(program: &Program, gone: usize) -> Option<Program> {
     Some(smaller)
 }
 
-/// A color that is not pinned, or not bounded.
+/// A color that is not pinned, or not bounded, or has no number.
 fn plainer_color(program: &Program, at: usize) -> Option<Program> {
     let mut smaller = program.clone();
-    let color: &mut ColorPlan = smaller.colors.get_mut(at / 2)?;
-    match at.is_multiple_of(2) {
-        true => color.pinned = false,
-        false => color.capacity = None,
+    let color: &mut ColorPlan = smaller.colors.get_mut(at / 3)?;
+    match at % 3 {
+        0 => color.pinned = false,
+        1 => color.capacity = None,
+        _ => color.number = None,
     }
     Some(smaller)
 }

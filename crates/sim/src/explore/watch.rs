@@ -22,6 +22,7 @@ struct Inner {
     checks: Vec<Box<dyn Check>>,
     violation: Option<Violation>,
     next: EventId,
+    next_task: EventId,
     hash: u64,
 }
 
@@ -31,6 +32,7 @@ impl Watch {
             checks: checks::all(program),
             violation: None,
             next: 0,
+            next_task: 0,
             hash: 0,
         };
         Self {
@@ -49,6 +51,14 @@ impl Watch {
         self.with(|inner| {
             inner.next += 1;
             inner.next
+        })
+    }
+
+    /// A number for a task that is to be spawned.
+    pub(super) fn next_task(&self) -> EventId {
+        self.with(|inner| {
+            inner.next_task += 1;
+            inner.next_task
         })
     }
 
@@ -79,7 +89,12 @@ impl Watch {
             return;
         }
         self.with(|inner| {
-            if let Seen::Began { event, worker, .. } = *seen {
+            let began = match *seen {
+                Seen::Began { event, worker, .. } => Some((event, worker)),
+                Seen::PollBegan { worker, .. } => Some((0, worker)),
+                _ => None,
+            };
+            if let Some((event, worker)) = began {
                 // As odd as any; what counts is that the order matters.
                 let word = event << 8 | worker as u64;
                 inner.hash = (inner.hash.rotate_left(5) ^ word).wrapping_mul(0x9E37_79B9_7F4A_7C15);
@@ -136,6 +151,7 @@ pub(super) struct Token {
     pub(super) color: ColorId,
     pub(super) watch: std::sync::Arc<Watch>,
     has_begun: bool,
+    has_ended: bool,
 }
 
 impl Token {
@@ -145,11 +161,19 @@ impl Token {
             color,
             watch,
             has_begun: false,
+            has_ended: false,
         }
     }
 
+    /// The event has come to its end: one that has not when the token is dropped has
+    /// panicked. (Whether the thread panics says nothing: other cores go on while one
+    /// that panics waits for a lock.)
+    pub(super) fn end(&mut self) {
+        self.has_ended = true;
+    }
+
     /// The event begins, until the token is dropped.
-    pub(super) fn begin(&mut self, worker: usize, now: std::time::Instant) {
+    pub(super) fn begin(&mut self, worker: usize, now: Option<std::time::Instant>) {
         self.has_begun = true;
         let &mut Token { event, color, .. } = self;
         self.watch.see(Seen::Began {
@@ -164,7 +188,7 @@ impl Token {
 impl Drop for Token {
     fn drop(&mut self) {
         let &mut Token { event, color, .. } = self;
-        let panicked = std::thread::panicking();
+        let panicked = !self.has_ended;
         self.watch.see(match self.has_begun {
             true => Seen::Ended {
                 event,

@@ -91,7 +91,7 @@ impl Memory for Told {
 fn what_handlers_touch_is_charged_by_the_line() {
     let writes = Arc::new(AtomicU64::new(0));
     let settings = Settings {
-        memory: MemoryModel::Lines(Box::new(Told(Arc::clone(&writes)))),
+        memory: MemoryModel::lines(Told(Arc::clone(&writes))),
         ..Settings::xeon_e5410()
     };
     let simulation = Simulation::new(Builder::default().workers(1), settings).unwrap();

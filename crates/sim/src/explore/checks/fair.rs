@@ -49,7 +49,7 @@ impl Fair {
     fn home(&self, color: ColorId) -> Option<usize> {
         let plan = plan_of(&self.colors, color)?;
         let stays = plan.pinned || !self.heuristics.steal;
-        stays.then_some(plan.home % self.cores)
+        stays.then_some(plan.home(self.cores))
     }
 
     fn has_pending(&self, color: ColorId) -> bool {
@@ -62,7 +62,7 @@ impl Fair {
             self.waiting.remove(&number);
         }
         for (&number, others) in &mut self.waiting {
-            if self.colors[number].home % self.cores != worker {
+            if self.colors[number].home(self.cores) != worker {
                 continue;
             }
             let ran = others.entry(color).or_default();
@@ -112,9 +112,14 @@ impl Check for Fair {
                 worker,
                 ..
             } => return self.began(event, color, worker),
+            // A poll is an event that has no number.
+            Seen::PollBegan { color, worker } => return self.began(0, color, worker),
             Seen::Ended {
                 color: color @ ColorId::Planned(number),
                 ..
+            }
+            | Seen::PollEnded {
+                color: color @ ColorId::Planned(number),
             } if self.home(color).is_some() && self.has_pending(color) => {
                 self.waiting.insert(number, BTreeMap::new());
             }

@@ -44,7 +44,13 @@ impl Check for Freed {
                     format!("event {event} begins after the state of {color:?} was dropped")
                 });
             }
-            Seen::Ended { color, .. } => {
+            Seen::PollBegan { color, .. } => {
+                self.running.insert(color);
+                return ensure(!self.freed.contains(&color), || {
+                    format!("a task is polled after the state of {color:?} was dropped")
+                });
+            }
+            Seen::Ended { color, .. } | Seen::PollEnded { color } => {
                 self.running.remove(&color);
             }
             Seen::Freed { color } => {

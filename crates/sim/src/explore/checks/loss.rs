@@ -58,6 +58,11 @@ impl Check for Loss {
                     format!("event {event} begins although a panic poisoned {color:?}")
                 });
             }
+            Seen::PollBegan { color, .. } => {
+                return ensure(!self.poisoned.contains(&color), || {
+                    format!("a task is polled although a panic poisoned {color:?}")
+                });
+            }
             Seen::Ended {
                 color,
                 panicked: true,

@@ -24,6 +24,8 @@ pub(super) type EventId = u64;
 pub(super) enum Poster {
     Outside,
     Worker(usize),
+    /// A task, by the number that it has for that.
+    Task(EventId),
 }
 
 /// A color, as the checks know it.
@@ -56,7 +58,8 @@ pub(super) enum Seen<'a> {
         event: EventId,
         color: ColorId,
         worker: usize,
-        now: Instant,
+        /// Where it can read the clock.
+        now: Option<Instant>,
     },
     /// It ends.
     Ended {
@@ -64,6 +67,12 @@ pub(super) enum Seen<'a> {
         color: ColorId,
         panicked: bool,
     },
+    /// A task is spawned.
+    Spawning,
+    /// A poll of a task of a color begins.
+    PollBegan { color: ColorId, worker: usize },
+    /// It ends.
+    PollEnded { color: ColorId },
     /// A timer was cancelled in time.
     Cancelled { event: EventId },
     /// An event was dropped that has not begun.

@@ -2,11 +2,12 @@
 
 use super::{Check, ColorId, Seen, ensure, plan_of};
 use crate::explore::program::{ColorPlan, Program};
+use crate::mely::Policy;
 
 pub(super) struct Pinned {
     colors: Vec<ColorPlan>,
     cores: usize,
-    steals: bool,
+    policy: Policy,
 }
 
 impl Pinned {
@@ -14,13 +15,14 @@ impl Pinned {
         Self {
             colors: program.colors.clone(),
             cores: program.cores,
-            steals: program.policy.heuristics().steal,
+            policy: program.policy,
         }
     }
 
     fn home(&self, color: ColorId) -> Option<usize> {
         let plan = plan_of(&self.colors, color)?;
-        (plan.pinned || !self.steals).then_some(plan.home % self.cores)
+        let stays = plan.is_pinned(self.policy) || !self.policy.heuristics().steal;
+        stays.then_some(plan.home(self.cores))
     }
 }
 
@@ -30,18 +32,12 @@ impl Check for Pinned {
     }
 
     fn see(&mut self, seen: &Seen<'_>) -> Result<(), String> {
-        let &Seen::Began {
-            event,
-            color,
-            worker,
-            ..
-        } = seen
-        else {
+        let (&Seen::Began { color, worker, .. } | &Seen::PollBegan { color, worker }) = seen else {
             return Ok(());
         };
         let home = self.home(color);
         ensure(home.is_none_or(|home| home == worker), || {
-            format!("event {event} of {color:?} begins on worker {worker}, not on {home:?}")
+            format!("{seen:?} on worker {worker}, not on {home:?}")
         })
     }
 }

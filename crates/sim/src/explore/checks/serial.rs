@@ -35,6 +35,21 @@ impl Check for Serial {
                     format!("event {event} of {color:?} ends while {running:?} runs")
                 })
             }
+            // No event has the number 0.
+            Seen::PollBegan { color, worker } => {
+                let other = self.running.insert(color, (0, worker));
+                ensure(other.is_none(), || {
+                    format!(
+                        "a task of {color:?} is polled on worker {worker} while (event, worker) {other:?} runs"
+                    )
+                })
+            }
+            Seen::PollEnded { color } => {
+                let running = self.running.remove(&color);
+                ensure(running.is_some_and(|(running, _)| running == 0), || {
+                    format!("a poll of {color:?} ends while {running:?} runs")
+                })
+            }
             _ => Ok(()),
         }
     }

@@ -9,6 +9,7 @@ use super::fair::BATCH_THRESHOLD;
 use super::{Check, ColorId, EventId, Seen, ensure, plan_of};
 use crate::explore::program::{ColorPlan, Kind, Program};
 use crate::explore::run::LONG_CYCLES;
+use crate::mely::simulated::meter;
 
 /// How many events may run first, where costs are learned: a core offers all that it
 /// has before a long event, so one that runs already, and the turns of short ones.
@@ -98,7 +99,7 @@ impl Check for Sleep {
             }
             Seen::Posted { event } => {
                 if let Some(color) = self.posting.remove(&event) {
-                    self.long.insert(event, (color, self.now));
+                    self.long.insert(event, (color, meter::now()));
                     self.free_since.entry(color).or_insert(Some(0));
                 }
             }
@@ -107,8 +108,11 @@ impl Check for Sleep {
                 self.long.remove(&event);
                 self.free_since.insert(color, None);
             }
-            Seen::Ended { color, .. } => {
-                self.free_since.insert(color, Some(self.now));
+            Seen::PollBegan { color, .. } => {
+                self.free_since.insert(color, None);
+            }
+            Seen::Ended { color, .. } | Seen::PollEnded { color } => {
+                self.free_since.insert(color, Some(meter::now()));
             }
             Seen::Dropped { event } => {
                 self.posting.remove(&event);

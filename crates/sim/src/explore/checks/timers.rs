@@ -32,9 +32,10 @@ impl Check for Timers {
                 ensure(!self.cancelled.contains(&event), || {
                     format!("event {event} begins although its timer was cancelled")
                 })?;
-                if let Some(due) = self.due.remove(&event) {
-                    return ensure(now >= due, || {
-                        format!("event {event} begins {:?} before it is due", due - now)
+                if let (Some(due), Some(now)) = (self.due.remove(&event), now) {
+                    let early = due.saturating_duration_since(now);
+                    return ensure(early.is_zero(), || {
+                        format!("event {event} begins {early:?} before it is due")
                     });
                 }
             }

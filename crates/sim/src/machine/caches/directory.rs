@@ -38,6 +38,7 @@ impl Directory {
         }
     }
 
+    #[inline]
     pub(super) fn words(&self) -> usize {
         self.words
     }
@@ -48,23 +49,32 @@ impl Directory {
         entry.is_some_and(|entry| usize::from(entry.owner) == core)
     }
 
+    #[inline]
     pub(super) fn entry(&mut self, line: u32) -> &mut Entry {
         let line = line as usize;
         if line >= self.entries.len() {
-            // Doubled, or a walk over new lines would copy all at each.
-            let lines = (line + 1).next_power_of_two();
-            self.entries.resize(lines, UNKNOWN);
-            self.readers.resize(lines * self.words, 0);
+            self.grow(line);
         }
         &mut self.entries[line]
     }
 
+    #[cold]
+    #[inline(never)]
+    fn grow(&mut self, line: usize) {
+        // Doubled, or a walk over new lines would copy all at each.
+        let lines = (line + 1).next_power_of_two();
+        self.entries.resize(lines, UNKNOWN);
+        self.readers.resize(lines * self.words, 0);
+    }
+
+    #[inline]
     pub(super) fn add_reader(&mut self, line: u32, core: usize) {
         self.entry(line);
         self.readers[line as usize * self.words + core / 64] |= 1 << (core % 64);
     }
 
     /// A word of the cores that may have the line, `core` left out.
+    #[inline]
     pub(super) fn readers(&mut self, line: u32, word: usize, core: usize) -> u64 {
         self.entry(line);
         let own = match core / 64 == word {
@@ -74,6 +84,7 @@ impl Directory {
         self.readers[line as usize * self.words + word] & !own
     }
 
+    #[inline]
     pub(super) fn own(&mut self, line: u32, core: usize) {
         // `CORES_MAX` fits.
         self.entry(line).owner = core as u16;

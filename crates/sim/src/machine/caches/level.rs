@@ -50,8 +50,13 @@ impl Level {
     pub(super) fn touch(&mut self, core: usize, line: u32) -> bool {
         let place = self.place(core, line);
         let tag = line + 1;
+        let set = &mut self.tags[place];
+        // Most are of the line that was used last.
+        if set.first() == Some(&tag) {
+            return true;
+        }
         let mut used_before = tag;
-        for slot in &mut self.tags[place] {
+        for slot in set {
             used_before = std::mem::replace(slot, used_before);
             if used_before == tag {
                 return true;

@@ -1,0 +1,88 @@
+//! What waits for answers: sections that code outside waits for, and tasks.
+
+use core::pin::Pin;
+use core::task::{Context, Poll};
+use std::sync::Arc;
+
+use super::act::{From, OUTSIDE, Running};
+use super::checks::{ColorId, Poster, Seen};
+use super::program::{Event, Kind};
+use super::watch::Watch;
+use crate::mely::simulated::meter;
+
+impl Running {
+    /// Runs a section under a color, and waits until it has run.
+    pub(super) fn wait_for_section(&self, number: usize) {
+        let Some(to) = self.color(number) else {
+            return;
+        };
+        let event = self.watch.next_event();
+        let color = ColorId::Planned(number);
+        let mut token = self.posting(event, color, OUTSIDE, Kind::Plain, None);
+        // Refused, as a post may be: the token says so when it is dropped.
+        let _refused = to.try_with(move |_| {
+            token.begin(meter::cpu(), None);
+            token.end();
+        });
+        self.watch.see(Seen::Posted { event });
+    }
+
+    /// Spawns a task on a color, that calls another one so many times.
+    pub(super) fn spawn(
+        self: &Arc<Self>,
+        (on, to): (usize, usize),
+        times: u32,
+        event: &Arc<Event>,
+    ) {
+        let (Some(color), Some(callee)) = (self.color(on), self.color(to)) else {
+            return;
+        };
+        let (running, event) = (Arc::clone(self), Arc::clone(event));
+        let from = From {
+            by: Poster::Task(self.watch.next_task()),
+            color: Some(ColorId::Planned(on)),
+        };
+        let steps = async move {
+            for _ in 0..times {
+                let id = running.watch.next_event();
+                let to = ColorId::Planned(to);
+                let token = running.posting(id, to, from, event.kind, None);
+                let (inner, called) = (Arc::clone(&running), Arc::clone(&event));
+                let callee = callee.via(called.kind.handler());
+                let answer = callee.call(move |_, cx| inner.run(cx, token, &called));
+                running.watch.see(Seen::Posted { event: id });
+                // Whatever became of it: the next call may be answered.
+                let _answer = answer.await;
+            }
+        };
+        self.watch.see(Seen::Spawning);
+        // Nobody waits for the task itself.
+        drop(color.spawn(Watched {
+            steps: Box::pin(steps),
+            color: ColorId::Planned(on),
+            watch: Arc::clone(&self.watch),
+        }));
+    }
+}
+
+type Steps = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// A task, each of whose polls is seen.
+struct Watched {
+    steps: Steps,
+    color: ColorId,
+    watch: Arc<Watch>,
+}
+
+impl Future for Watched {
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        let this = self.get_mut();
+        let (color, worker) = (this.color, meter::cpu());
+        this.watch.see(Seen::PollBegan { color, worker });
+        let result = this.steps.as_mut().poll(cx);
+        this.watch.see(Seen::PollEnded { color });
+        result
+    }
+}
