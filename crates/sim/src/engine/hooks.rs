@@ -161,8 +161,9 @@ impl Hooks for Engine {
     fn unlocked(&self, address: u64) {
         let now = self.clock.get();
         let next = self.locks.borrow_mut().free(address, now);
-        if let Some(next) = next.filter(|&next| next != OUTSIDE) {
-            let due = self.cores.get_lock(next, now + self.costs.handover);
+        if let Some((next, waiting)) = next.filter(|&(next, _)| next != OUTSIDE) {
+            let handover = self.costs.handover + self.costs.spinner * waiting as u64;
+            let due = self.cores.get_lock(next, now + handover);
             self.lower_limit(due);
         }
     }

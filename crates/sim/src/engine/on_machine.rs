@@ -102,6 +102,7 @@ impl Costs {
             handover: sync
                 .lock_handover_cycles
                 .saturating_sub(transfer.same_package_cycles),
+            spinner: sync.lock_spinner_cycles,
             ..Self::default()
         }
     }

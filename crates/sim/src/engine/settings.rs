@@ -29,6 +29,8 @@ pub struct Costs {
     /// From the release of a lock until the core that waited for it has it, besides
     /// the line of the lock.
     pub handover: u64,
+    /// How much later still, for each other core that waits for it too.
+    pub spinner: u64,
 }
 
 impl Default for Costs {
@@ -48,6 +50,7 @@ impl Default for Costs {
             wake_latency: 12_000,
             sleep: 3_000,
             handover: 0,
+            spinner: 0,
         }
     }
 }
@@ -67,6 +70,7 @@ impl Costs {
             wake_latency: 1,
             sleep: 0,
             handover: 0,
+            spinner: 0,
         }
     }
 
