@@ -10,7 +10,7 @@ use super::progress;
 use crate::Error;
 use crate::machine::Machine;
 use crate::mely::Policy;
-use crate::paper::{Report, Row, Size, Table};
+use crate::paper::{Assumed, Assumption, Report, Row, Size, Table};
 
 /// Which tables of the papers to simulate.
 #[derive(Args, Clone, Debug)]
@@ -26,6 +26,10 @@ pub struct PaperOptions {
     /// becomes of its figures elsewhere.
     #[arg(long, value_name = "NAME", default_value = "xeon-e5410")]
     machine: String,
+    /// Assume something else of what the papers leave open, such as penalty-chains=20:
+    /// to see what a figure depends on.
+    #[arg(long, value_name = "NAME=NUMBER", value_delimiter = ',')]
+    assume: Vec<Assumption>,
     /// Write the cells of the tables into this file: an array of {table, row, column,
     /// paper, simulated, calibrated}, and a reason where a prediction is off.
     #[arg(long, value_name = "FILE")]
@@ -34,12 +38,14 @@ pub struct PaperOptions {
 
 pub(super) fn run(options: &PaperOptions) -> Result<(), Error> {
     let machine = Machine::find(&options.machine)?;
+    let mut assumed = Assumed::default();
+    options.assume.iter().for_each(|&other| assumed.set(other));
     let runs = chosen(options);
     let bar = progress::bar(Some(runs.len() as u64), "{pos}/{len} {msg}");
     let mut report = Report::default();
     for (table, policy) in runs {
         bar.set_message(format!("{table} {policy}"));
-        let measured = table.run(policy, &machine, Size::Full)?;
+        let measured = table.run_assuming(policy, &machine, Size::Full, &assumed)?;
         report.rows.push(Row {
             table,
             policy,

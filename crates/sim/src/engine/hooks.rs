@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::cores::Doing;
 use super::locks::Taken;
-use super::{Engine, Next, OUTSIDE, Order, Outcome};
+use super::{Engine, Idle, Next, OUTSIDE, Order, Outcome};
 use crate::mely::Access;
 use crate::mely::simulated::{Hooks, Work};
 
@@ -88,7 +88,11 @@ impl Hooks for Engine {
 
     #[inline]
     fn work(&self, work: Work, times: u64) {
-        if self.running.get() != OUTSIDE {
+        let core = self.running.get();
+        if core != OUTSIDE {
+            if work == Work::Turn {
+                self.cores.work(core);
+            }
             let cycles = self.costs.of(work) * times;
             self.clock.set(self.clock.get() + cycles);
         }
@@ -172,7 +176,11 @@ impl Hooks for Engine {
         let core = self.running.get();
         debug_assert_eq!(core, worker, "a worker sleeps on its own core");
         let start = self.clock.get();
-        self.clock.set(start + self.costs.sleep);
+        let poll = match self.idle {
+            Idle::Sleep => None,
+            Idle::Poll { cycles } => Some(cycles),
+        };
+        self.clock.set(start + poll.map_or(self.costs.sleep, |_| 0));
         if self.cores.was_woken(core) || at_most.is_some_and(|time| time.is_zero()) {
             return;
         }
@@ -180,21 +188,30 @@ impl Hooks for Engine {
         let now = self.clock.get();
         // From before the system call: that is when the worker knew the time.
         let due = at_most.map(|time| now.max(start.saturating_add(self.cycles_of(time))));
+        let look = poll.filter(|_| self.cores.someone_works_beside(core));
+        let due = look.map_or(due, |cycles| {
+            Some(due.unwrap_or(u64::MAX).min(now + cycles))
+        });
         self.cores.sleep(core, now, due);
         self.leave(core);
     }
 
     fn wake(&self, worker: usize) {
         let core = self.running.get();
+        // Who polls is not woken, and looks by itself.
+        let (wake, latency) = match self.idle {
+            Idle::Sleep => (self.costs.wake, self.costs.wake_latency),
+            Idle::Poll { .. } => (0, 0),
+        };
         if core != OUTSIDE {
-            self.clock.set(self.clock.get() + self.costs.wake);
+            self.clock.set(self.clock.get() + wake);
         }
         let now = self.clock.get();
         self.trace.operation(core, WAKE, worker as u64, now);
         if self.fault.loses_wake() {
             return;
         }
-        if let Some(due) = self.cores.wake(worker, now + self.costs.wake_latency) {
+        if let Some(due) = self.cores.wake(worker, now + latency) {
             self.lower_limit(due);
         }
     }

@@ -53,7 +53,7 @@ use self::locks::Locks;
 use self::memory::Charged;
 pub use self::memory::{FlatCosts, LINE_BYTES, Memory, MemoryModel};
 pub use self::on_machine::CacheCounts;
-pub use self::settings::{Costs, Order, Settings};
+pub use self::settings::{Costs, Idle, Order, Settings};
 pub use self::simulation::{Counts, Outcome, Simulation, SimulationError};
 use crate::mely::simulated::leave;
 
@@ -68,6 +68,7 @@ pub(crate) struct Engine {
     stacks: Box<[RefCell<Option<Stack>>]>,
     leaves: Box<[Leave]>,
     costs: Costs,
+    idle: Idle,
     hertz: f64,
     order: Order,
     chance: RefCell<fastrand::Rng>,
@@ -139,6 +140,7 @@ impl Engine {
             leaves: cpus.iter().map(|_| Leave::default()).collect(),
             cpus,
             costs: settings.costs,
+            idle: settings.idle,
             hertz: settings.hertz,
             order: settings.order,
             chance: RefCell::new(fastrand::Rng::with_seed(seed)),

@@ -86,6 +86,20 @@ impl Costs {
     }
 }
 
+/// What a core does that has nothing to run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Idle {
+    /// It sleeps until it is woken, which takes a system call and a while.
+    #[default]
+    Sleep,
+    /// It looks for work again and again, as long as any other core has some: its own
+    /// thread has the core, as in the papers' runtimes. Nobody wakes it.
+    Poll {
+        /// Between two looks.
+        cycles: u64,
+    },
+}
+
 /// Which core runs next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
@@ -115,6 +129,8 @@ pub struct Settings {
     pub hertz: f64,
     /// What the scheduler and the system take.
     pub costs: Costs,
+    /// What a core does that has nothing to run.
+    pub idle: Idle,
     /// What memory takes.
     pub memory: MemoryModel,
     /// Which core runs next.
@@ -150,6 +166,7 @@ impl Settings {
             topology: Topology::synthetic(spec)?,
             hertz: 2.33e9,
             costs: Costs::default(),
+            idle: Idle::Sleep,
             memory: MemoryModel::Flat(FlatCosts::default()),
             order: Order::Time { slack: 0 },
             trace: false,

@@ -5,15 +5,13 @@
 //! messages. With handlers this short, what a steal costs is most of what it brings,
 //! unless it takes many colors at once.
 
-use super::pipeline::{self, CORES, Pipeline};
+use super::assumed::Open;
+use super::pipeline::{self, CORES, Load, Pipeline};
 use super::program::Workload;
 use crate::mely::Handler;
 
 /// 50 concatenations of a word of six bytes.
 const STRING_BYTES: usize = 300;
-
-/// As production's benchmark measures them: ten cycles for a concatenation.
-const WORK_CYCLES: u64 = 50 * 10;
 
 static PIPELINE: Pipeline = Pipeline {
     handlers: [
@@ -24,9 +22,6 @@ static PIPELINE: Pipeline = Pipeline {
     ],
     count: Handler::new("batch::Count").cost_cycles(100),
     bytes: STRING_BYTES,
-    work_cycles: WORK_CYCLES,
-    // Some hundred messages wait in a queue then, as in a busy server.
-    messages: 500,
 };
 
 pub(super) static WORKLOAD: Workload = Workload {
@@ -40,5 +35,11 @@ pub(super) static WORKLOAD: Workload = Workload {
     ],
     warm: 4,
     rounds: 40,
-    build: |simulation, size| pipeline::build(&PIPELINE, simulation, size),
+    build: |simulation, setup| {
+        let load = Load {
+            work_cycles: setup.assumed.get(Open::BatchWorkCycles),
+            messages: setup.assumed.count(Open::BatchMessages),
+        };
+        pipeline::build(&PIPELINE, simulation, load)
+    },
 };

@@ -12,7 +12,7 @@
 use std::sync::Arc;
 
 use super::arrays::{Array, Arrays};
-use super::program::{Begin, Size, Workload};
+use super::program::{Begin, Setup, Workload};
 use super::rounds::Round;
 use crate::Error;
 use crate::engine::Simulation;
@@ -131,7 +131,7 @@ impl Source {
     }
 }
 
-fn build(simulation: &Simulation, _size: Size) -> Result<Begin, Error> {
+fn build(simulation: &Simulation, _setup: &Setup) -> Result<Begin, Error> {
     let handle = simulation.handle();
     let arrays = Arrays::new(handle.workers(), ARRAY_BYTES);
     let source = |worker: usize, others: Vec<Colored<Source>>| {

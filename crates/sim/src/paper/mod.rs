@@ -11,6 +11,7 @@
 //! | `web`, `files` | the two servers of both |
 //! | `clients`, `epoll` | who asks the servers; what the kernel tells of them |
 //! | `rounds`, `arrays` | the end of a round; the allocator of the workloads |
+//! | `assumed` | what the papers leave open |
 //! | `program` | running one, and the columns |
 //! | `published`, `reasons` | what the papers measured; why a prediction is off |
 //! | `orderings` | what the papers conclude |
@@ -28,6 +29,7 @@
 //! ```
 
 mod arrays;
+mod assumed;
 mod batch;
 mod cache_aware;
 mod cache_efficient;
@@ -50,12 +52,13 @@ use std::fmt;
 
 use clap::ValueEnum;
 
+pub use assumed::{Assumed, Assumption, Open};
 pub use orderings::{ORDERINGS, Ordering};
 pub use program::{Measured, Size};
 pub use published::{CELLS, Published};
 pub use report::{Cell, Report, Row};
 
-use self::program::Workload;
+use self::program::{Setup, Workload};
 use crate::Error;
 use crate::machine::Machine;
 use crate::mely::Policy;
@@ -137,7 +140,23 @@ impl Table {
     /// # Errors
     /// [`Error`] when the machine cannot be simulated, or has too few cores.
     pub fn run(self, policy: Policy, machine: &Machine, size: Size) -> Result<Measured, Error> {
-        self.workload().run(policy, machine, size)
+        self.run_assuming(policy, machine, size, &Assumed::default())
+    }
+
+    /// The same, with something else assumed of what the papers leave open.
+    ///
+    /// # Errors
+    /// As [`run`](Self::run).
+    pub fn run_assuming(
+        self,
+        policy: Policy,
+        machine: &Machine,
+        size: Size,
+        assumed: &Assumed,
+    ) -> Result<Measured, Error> {
+        let assumed = *assumed;
+        let setup = Setup { size, assumed };
+        self.workload().run(policy, machine, &setup)
     }
 
     /// The policies that the paper compares, in its order.

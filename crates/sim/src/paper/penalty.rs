@@ -13,16 +13,13 @@
 use std::sync::Arc;
 
 use super::arrays::{Array, Arrays};
-use super::program::{Begin, Size, Workload};
+use super::assumed::Open;
+use super::program::{Begin, Setup, Workload};
 use super::rounds::Round;
 use crate::Error;
 use crate::engine::Simulation;
 use crate::mely::{Access, Context, Handler};
 
-/// Events A in a round.
-const CHAINS: usize = 100;
-/// Pieces of an array: with [`PIECE_BYTES`] less than a hundredth of 6 MB.
-const PIECES: usize = 8;
 /// What an event B accesses. Calibrated: Libasync-smp without stealing.
 const PIECE_BYTES: usize = 99 * 64;
 /// What an allocator takes for a large piece of memory: not given, and little beside
@@ -44,6 +41,8 @@ pub(super) static WORKLOAD: Workload = Workload {
 
 struct Source {
     arrays: Arc<Arrays>,
+    chains: usize,
+    pieces: usize,
     left: u32,
 }
 
@@ -54,7 +53,8 @@ impl Source {
         }
         self.left -= 1;
         let round = Round::begin(cx.colored(), &ROUND, Self::begin);
-        for _ in 0..CHAINS {
+        let pieces = self.pieces;
+        for _ in 0..self.chains {
             let (arrays, round) = (Arc::clone(&self.arrays), Arc::clone(&round));
             cx.post_fresh_via(&CREATE, move |_, cx| {
                 let array = arrays.take(cx.worker());
@@ -63,6 +63,7 @@ impl Source {
                 let chain = Box::new(Chain {
                     array,
                     next: 0,
+                    pieces,
                     round,
                 });
                 cx.post_via(&ACCESS, move |_, cx| chain.access(cx));
@@ -75,6 +76,7 @@ impl Source {
 struct Chain {
     array: Array,
     next: usize,
+    pieces: usize,
     round: Arc<Round<Source>>,
 }
 
@@ -85,7 +87,7 @@ impl Chain {
         let piece = self.array.region().part(start..start + PIECE_BYTES);
         cx.touch(piece, Access::Write);
         self.next += 1;
-        if self.next < PIECES {
+        if self.next < self.pieces {
             cx.post_via(&ACCESS, move |_, cx| self.access(cx));
             return;
         }
@@ -95,10 +97,13 @@ impl Chain {
     }
 }
 
-fn build(simulation: &Simulation, _size: Size) -> Result<Begin, Error> {
+fn build(simulation: &Simulation, setup: &Setup) -> Result<Begin, Error> {
     let handle = simulation.handle();
+    let pieces = setup.assumed.count(Open::PenaltyPieces);
     let source = handle.color_options().pinned(0).colored(Source {
-        arrays: Arrays::new(handle.workers(), PIECES * PIECE_BYTES),
+        arrays: Arrays::new(handle.workers(), pieces * PIECE_BYTES),
+        chains: setup.assumed.count(Open::PenaltyChains),
+        pieces,
         left: 0,
     })?;
     Ok(Box::new(move |_, rounds| {

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use super::clients::Clients;
 use super::epoll::Ready;
 use super::pipeline::CORES;
-use super::program::{Begin, Size, Workload};
+use super::program::{Begin, Setup, Workload};
 use crate::Error;
 use crate::engine::Simulation;
 use crate::mely::{Colored, Context, Handler};
@@ -94,7 +94,7 @@ impl Connection {
     }
 }
 
-fn build(simulation: &Simulation, _size: Size) -> Result<Begin, Error> {
+fn build(simulation: &Simulation, setup: &Setup) -> Result<Begin, Error> {
     let clients = Arc::<Clients>::default();
     let handle = simulation.handle();
     let gate = handle.color_options().pinned_by_policy(0).colored(Gate {
@@ -102,7 +102,7 @@ fn build(simulation: &Simulation, _size: Size) -> Result<Begin, Error> {
         clients: Arc::clone(&clients),
     })?;
     let epoll = handle.color_options().pinned(0).fresh()?;
-    let ready = Arc::<Ready>::default();
+    let ready = Arc::new(Ready::new(setup));
     let ask = Rc::new(move |client| {
         if !ready.add(client) {
             return;

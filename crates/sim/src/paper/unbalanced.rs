@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use super::program::{Begin, Size, Workload};
+use super::program::{Begin, Setup, Size, Workload};
 use super::rounds::Round;
 use crate::Error;
 use crate::engine::Simulation;
@@ -65,8 +65,8 @@ impl Source {
     }
 }
 
-fn build(simulation: &Simulation, size: Size) -> Result<Begin, Error> {
-    let events = match size {
+fn build(simulation: &Simulation, setup: &Setup) -> Result<Begin, Error> {
+    let events = match setup.size {
         Size::Full => EVENTS,
         Size::Small => SMALL_EVENTS,
     };

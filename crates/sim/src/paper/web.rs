@@ -14,16 +14,15 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use super::assumed::Open;
 use super::clients::Clients;
 use super::epoll::Ready;
 use super::pipeline;
-use super::program::{Begin, Workload};
+use super::program::{Begin, Setup, Workload};
 use crate::Error;
 use crate::engine::Simulation;
 use crate::mely::{Access, Color, Colored, Context, Handler, Region};
 
-/// Of the papers' 200 to 2000 clients a number in the middle.
-const CLIENTS: u32 = 1_000;
 /// Requests of a round.
 const ROUND: u64 = 1_000;
 
@@ -66,7 +65,7 @@ pub(super) static MELY: Workload = Workload {
     counted: ANSWERS,
     warm: 5,
     rounds: 40,
-    build: |simulation, _size| build(simulation, 150, false),
+    build: |simulation, setup| build(simulation, setup, 150, false),
 };
 
 pub(super) static CFSE: Workload = Workload {
@@ -74,7 +73,7 @@ pub(super) static CFSE: Workload = Workload {
     counted: ANSWERS,
     warm: 3,
     rounds: 20,
-    build: |simulation, _size| build(simulation, 1, true),
+    build: |simulation, setup| build(simulation, setup, 1, true),
 };
 
 /// The connections that Epoll watches, by client.
@@ -210,7 +209,13 @@ impl Connection {
     }
 }
 
-fn build(simulation: &Simulation, requests: u32, pin_gate: bool) -> Result<Begin, Error> {
+fn build(
+    simulation: &Simulation,
+    setup: &Setup,
+    requests: u32,
+    pin_gate: bool,
+) -> Result<Begin, Error> {
+    let number = setup.assumed.count(Open::WebClients);
     let handle = simulation.handle();
     let clients = Arc::<Clients>::default();
     let gate = match pin_gate {
@@ -219,18 +224,18 @@ fn build(simulation: &Simulation, requests: u32, pin_gate: bool) -> Result<Begin
     };
     let server = Arc::new(Server {
         clients: Arc::clone(&clients),
-        ready: Ready::default(),
-        open: (0..CLIENTS).map(|_| AtomicBool::new(false)).collect(),
+        ready: Ready::new(setup),
+        open: (0..number).map(|_| AtomicBool::new(false)).collect(),
         requests,
         epoll: handle
             .color_options()
             .pinned(0)
-            .colored(vec![None; CLIENTS as usize])?,
+            .colored(vec![None; number])?,
         gate: gate.fresh()?,
     });
     let ask = Rc::new(move |client| server.arrive(client));
     Ok(Box::new(move |simulation, rounds| {
         let requests = u64::from(rounds) * ROUND;
-        clients.start(simulation, (CLIENTS, 1), requests, Rc::clone(&ask) as _);
+        clients.start(simulation, (number as u32, 1), requests, Rc::clone(&ask) as _);
     }))
 }
