@@ -15,10 +15,10 @@ const STRING_BYTES: usize = 300;
 
 static PIPELINE: Pipeline = Pipeline {
     handlers: [
-        Handler::new("batch::First").cost_cycles(500),
-        Handler::new("batch::Second").cost_cycles(500),
-        Handler::new("batch::Third").cost_cycles(500),
-        Handler::new("batch::Fourth").cost_cycles(500),
+        Handler::new("batch::First").cost_cycles(6_800),
+        Handler::new("batch::Second").cost_cycles(6_800),
+        Handler::new("batch::Third").cost_cycles(6_800),
+        Handler::new("batch::Fourth").cost_cycles(6_800),
     ],
     count: Handler::new("batch::Count").cost_cycles(100),
     bytes: STRING_BYTES,

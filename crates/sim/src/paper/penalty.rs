@@ -6,16 +6,15 @@
 //! the array and posts the next B, until the array has been accessed completely. The
 //! annotated penalty of B is 1000.
 //!
-//! The paper leaves the sizes open. Of a hundred arrays all fit into one level-2 cache,
-//! as its column of misses says: none without stealing, as [`super::published`] reads
-//! it. The size of a piece is calibrated on the rate of that row.
+//! The paper leaves the sizes open (see [`super::assumed`]). The size of a piece is
+//! calibrated on the rate without stealing.
 
 use std::sync::Arc;
 
 use super::arrays::{Array, Arrays};
 use super::assumed::Open;
 use super::program::{Begin, Setup, Workload};
-use super::rounds::Round;
+use super::rounds::{self, Round, Rounds, Source};
 use crate::Error;
 use crate::engine::Simulation;
 use crate::mely::{Access, Context, Handler};
@@ -27,7 +26,7 @@ const PIECE_BYTES: usize = 99 * 64;
 const ALLOCATE_CYCLES: u64 = 500;
 
 /// What profiling says: without stealing, from this simulation.
-static CREATE: Handler = Handler::new("penalty::A").cost_cycles(7_000);
+static CREATE: Handler = Handler::new("penalty::A").cost_cycles(48_000);
 static ACCESS: Handler = Handler::new("penalty::B").cost_cycles(850).penalty(1000);
 static ROUND: Handler = Handler::new("penalty::Round");
 
@@ -39,23 +38,19 @@ pub(super) static WORKLOAD: Workload = Workload {
     build,
 };
 
-struct Source {
+struct Chains {
     arrays: Arc<Arrays>,
     chains: usize,
     pieces: usize,
-    left: u32,
 }
 
-impl Source {
-    fn begin(&mut self, cx: &mut Context<'_, Self>) {
-        if self.left == 0 {
-            return;
-        }
-        self.left -= 1;
-        let round = Round::begin(cx.colored(), &ROUND, Self::begin);
+impl Source for Chains {
+    const ROUND: &'static Handler = &ROUND;
+
+    fn post(&mut self, round: &Arc<Round<Self>>, cx: &mut Context<'_, Rounds<Self>>) {
         let pieces = self.pieces;
         for _ in 0..self.chains {
-            let (arrays, round) = (Arc::clone(&self.arrays), Arc::clone(&round));
+            let (arrays, round) = (Arc::clone(&self.arrays), Arc::clone(round));
             cx.post_fresh_via(&CREATE, move |_, cx| {
                 let array = arrays.take(cx.worker());
                 cx.spend(ALLOCATE_CYCLES);
@@ -77,7 +72,7 @@ struct Chain {
     array: Array,
     next: usize,
     pieces: usize,
-    round: Arc<Round<Source>>,
+    round: Arc<Round<Chains>>,
 }
 
 impl Chain {
@@ -98,18 +93,11 @@ impl Chain {
 }
 
 fn build(simulation: &Simulation, setup: &Setup) -> Result<Begin, Error> {
-    let handle = simulation.handle();
     let pieces = setup.assumed.count(Open::PenaltyPieces);
-    let source = handle.color_options().pinned(0).colored(Source {
-        arrays: Arrays::new(handle.workers(), pieces * PIECE_BYTES),
+    let chains = Chains {
+        arrays: Arrays::new(simulation.handle().workers(), pieces * PIECE_BYTES),
         chains: setup.assumed.count(Open::PenaltyChains),
         pieces,
-        left: 0,
-    })?;
-    Ok(Box::new(move |_, rounds| {
-        source.via(&ROUND).post(move |source, cx| {
-            source.left = rounds;
-            source.begin(cx);
-        });
-    }))
+    };
+    rounds::build(simulation, chains)
 }

@@ -65,7 +65,12 @@ pub(super) static MELY: Workload = Workload {
     counted: ANSWERS,
     warm: 5,
     rounds: 40,
-    build: |simulation, setup| build(simulation, setup, 150, false),
+    build: |simulation, setup| build(simulation, setup, 150, Kind::Whole { pin_gate: false }),
+};
+
+pub(super) static MELY_COPIES: Workload = Workload {
+    build: |simulation, setup| build(simulation, setup, 150, Kind::Copies),
+    ..MELY
 };
 
 pub(super) static CFSE: Workload = Workload {
@@ -73,8 +78,26 @@ pub(super) static CFSE: Workload = Workload {
     counted: ANSWERS,
     warm: 3,
     rounds: 20,
-    build: |simulation, setup| build(simulation, setup, 1, true),
+    build: |simulation, setup| build(simulation, setup, 1, Kind::Whole { pin_gate: true }),
 };
+
+pub(super) static CFSE_COPIES: Workload = Workload {
+    build: |simulation, setup| build(simulation, setup, 1, Kind::Copies),
+    ..CFSE
+};
+
+/// What is spread over the cores.
+#[derive(Clone, Copy)]
+enum Kind {
+    /// One server.
+    Whole {
+        /// Whether who accepts can be pinned.
+        pin_gate: bool,
+    },
+    /// A server on each core, with its share of the clients: N-copy, of the same
+    /// handlers.
+    Copies,
+}
 
 /// The connections that Epoll watches, by client.
 type Watched = Vec<Option<Colored<Connection>>>;
@@ -87,6 +110,9 @@ struct Server {
     /// no time of the program's.
     open: Vec<AtomicBool>,
     requests: u32,
+    in_step: bool,
+    /// Where all connections are; else they are on all cores in turn.
+    only_home: Option<usize>,
     epoll: Colored<Watched>,
     gate: Color,
 }
@@ -138,11 +164,14 @@ impl Server {
     fn accept(self: &Arc<Self>, client: u32, cx: &mut Context<'_>) {
         cx.spend(ACCEPT_CYCLES);
         let handle = cx.handle();
-        let home = client as usize % handle.workers();
+        let home = self.only_home.unwrap_or(client as usize % handle.workers());
         let connection = handle.color_options().home(home).colored(Connection {
             client,
-            // Not all connections end at the same time.
-            left: 1 + client.wrapping_mul(7) % self.requests,
+            left: match self.in_step {
+                true => self.requests,
+                // Not all connections end at the same time.
+                false => 1 + client.wrapping_mul(7) % self.requests,
+            },
             server: Arc::clone(self),
         });
         // The home is a worker: it was taken modulo their number.
@@ -209,33 +238,54 @@ impl Connection {
     }
 }
 
+impl Server {
+    /// The server of which `core` is the first, or the only one.
+    fn new(
+        simulation: &Simulation,
+        setup: &Setup,
+        clients: &Arc<Clients>,
+        (kind, core, requests): (Kind, usize, u32),
+    ) -> Result<Arc<Self>, Error> {
+        let number = setup.assumed.count(Open::WebClients);
+        let handle = simulation.handle();
+        let (gate, only_home) = match kind {
+            Kind::Whole { pin_gate: true } => (handle.color_options().pinned_by_policy(1), None),
+            Kind::Whole { pin_gate: false } => (handle.color_options().home(1), None),
+            Kind::Copies => (handle.color_options().pinned(core), Some(core)),
+        };
+        Ok(Arc::new(Server {
+            clients: Arc::clone(clients),
+            ready: Ready::new(setup),
+            open: (0..number).map(|_| AtomicBool::new(false)).collect(),
+            requests,
+            in_step: setup.assumed.get(Open::WebInStep) == 1,
+            only_home,
+            epoll: handle
+                .color_options()
+                .pinned(core)
+                .colored(vec![None; number])?,
+            gate: gate.fresh()?,
+        }))
+    }
+}
+
 fn build(
     simulation: &Simulation,
     setup: &Setup,
     requests: u32,
-    pin_gate: bool,
+    kind: Kind,
 ) -> Result<Begin, Error> {
-    let number = setup.assumed.count(Open::WebClients);
-    let handle = simulation.handle();
     let clients = Arc::<Clients>::default();
-    let gate = match pin_gate {
-        true => handle.color_options().pinned_by_policy(1),
-        false => handle.color_options().home(1),
+    let cores = match kind {
+        Kind::Whole { .. } => 1,
+        Kind::Copies => simulation.handle().workers(),
     };
-    let server = Arc::new(Server {
-        clients: Arc::clone(&clients),
-        ready: Ready::new(setup),
-        open: (0..number).map(|_| AtomicBool::new(false)).collect(),
-        requests,
-        epoll: handle
-            .color_options()
-            .pinned(0)
-            .colored(vec![None; number])?,
-        gate: gate.fresh()?,
-    });
-    let ask = Rc::new(move |client| server.arrive(client));
+    let server = |core| Server::new(simulation, setup, &clients, (kind, core, requests));
+    let servers = (0..cores).map(server).collect::<Result<Vec<_>, _>>()?;
+    let number = setup.assumed.get(Open::WebClients) as u32;
+    let ask = Rc::new(move |client: u32| servers[client as usize % servers.len()].arrive(client));
     Ok(Box::new(move |simulation, rounds| {
         let requests = u64::from(rounds) * ROUND;
-        clients.start(simulation, (number as u32, 1), requests, Rc::clone(&ask) as _);
+        clients.start(simulation, (number, 1), requests, Rc::clone(&ask) as _);
     }))
 }
