@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use super::*;
-use crate::mely::simulated::Hooks;
+use crate::mely::simulated::{Hooks, Work};
 
 const LOCK: u64 = 4096;
 
@@ -151,4 +151,60 @@ fn a_deadlock_is_told_with_the_cores_that_wait() {
         "{ended:?}"
     );
     engine.give_up();
+}
+
+#[test]
+fn the_more_spin_on_a_lock_the_later_it_is_handed_over() {
+    let settings = Settings {
+        hertz: 1e9,
+        costs: Costs {
+            spinner: 70,
+            ..Costs::nothing()
+        },
+        ..Settings::xeon_e5410()
+    };
+    let engine = Rc::new(Engine::new(settings, (0..3).collect()));
+    let log = Log::default();
+    for core in 0..3 {
+        let (on, log) = (Rc::downgrade(&engine), Rc::clone(&log));
+        let body = move || {
+            let engine = on.upgrade().expect("it runs");
+            let say = |what| log.borrow_mut().push((core, what, engine.clock.get()));
+            hold_a_lock(&engine, core, &say);
+        };
+        engine.start(core, body).expect("there is memory");
+    }
+    assert_eq!(engine.run(u64::MAX, || false).ok(), Some(Outcome::Ended));
+    let times: Vec<_> = log.borrow().iter().map(|&(_, _, time)| time).collect();
+    // One goes on to wait after the first hand-over, none after the second.
+    assert_eq!(times[1] - times[0], times[2] - times[1] + 70);
+}
+
+#[test]
+fn a_core_that_polls_looks_again_while_another_works() {
+    let settings = Settings {
+        hertz: 1e9,
+        costs: Costs::nothing(),
+        idle: Idle::Poll { cycles: 100 },
+        ..Settings::xeon_e5410()
+    };
+    let engine = Rc::new(Engine::new(settings, (0..2).collect()));
+    let looks = Rc::new(RefCell::new(0));
+    for core in 0..2 {
+        let (on, looks) = (Rc::downgrade(&engine), Rc::clone(&looks));
+        let body = move || {
+            let engine = on.upgrade().expect("it runs");
+            if core == 0 {
+                engine.work(Work::Turn, 1);
+                return engine.spend(1_050);
+            }
+            while engine.clock.get() < 1_000 {
+                engine.wait(core, None);
+                *looks.borrow_mut() += 1;
+            }
+        };
+        engine.start(core, body).expect("there is memory");
+    }
+    assert_eq!(engine.run(u64::MAX, || false).ok(), Some(Outcome::Ended));
+    assert_eq!(*looks.borrow(), 10);
 }
