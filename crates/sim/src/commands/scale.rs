@@ -191,6 +191,7 @@ fn to_json(model: &Machine, points: &[Point]) -> Value {
             "efficiency": efficiency(point, points.iter()),
             "steals_per_second": point.steals_per_second,
             "locking": point.locking,
+            "steal_cost_cycles": point.steal_cost_cycles,
         })
     };
     points.iter().map(row).collect()

@@ -171,7 +171,7 @@ mod tests {
         for (place, open) in Open::ALL.into_iter().enumerate() {
             assert_eq!(open as usize, place);
             let mut assumed = Assumed::default();
-            assumed.set(format!("{}=7", open.name()).parse().unwrap());
+            assumed.set(Assumption { open, figure: 7 });
             assert_eq!(assumed.get(open), 7);
             let changed = Open::ALL.map(|open| assumed.get(open) != Assumed::default().get(open));
             assert_eq!(changed.iter().filter(|&&changed| changed).count(), 1);
@@ -185,5 +185,7 @@ mod tests {
         assert!(refusal("chains=3").contains("penalty-chains"));
         assert!(refusal("files-crypto-percent=100").contains("1 to 99"));
         assert!(refusal("web-clients=many").contains("give 1"));
+        let taken: Assumption = "penalty-chains=20".parse().unwrap();
+        assert_eq!((taken.open, taken.figure), (Open::PenaltyChains, 20));
     }
 }
