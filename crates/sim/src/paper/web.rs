@@ -66,7 +66,7 @@ pub(super) static MELY: Workload = Workload {
     cores: &[],
     counted: ANSWERS,
     warm: 5,
-    rounds: 40,
+    rounds: 120,
     build: |simulation, setup| build(simulation, setup, 150, Kind::Second),
 };
 

@@ -56,7 +56,9 @@ fn thieves_that_poll_and_spin_are_what_slows_libasync_smp() {
     let machine = Machine::find("xeon-e5410").unwrap();
     let rate = |assumption: Option<&str>| {
         let mut assumed = Assumed::default();
-        assumption.map(|one| assumed.set(one.parse().unwrap()));
+        if let Some(one) = assumption {
+            assumed.set(one.parse().unwrap());
+        }
         let (policy, size) = (Policy::LibasyncSmp, Size::Small);
         let run = Table::Unbalanced.run_assuming(policy, &machine, size, &assumed);
         run.unwrap().events_per_second
