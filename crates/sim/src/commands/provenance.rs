@@ -48,7 +48,7 @@ mod tests {
 
     #[test]
     fn a_command_has_no_directories_of_this_machine() {
-        let args = ["/somewhere/mely", "sim", "--json", "/home/figures.json"];
+        let args = ["/somewhere/mely", "sim", "--json", "/elsewhere/figures.json"];
         let published = command(args.map(str::to_owned));
         assert_eq!(published, "mely sim --json figures.json");
         let inside = ["mely", "--json", "bench/results/figures.json"];
