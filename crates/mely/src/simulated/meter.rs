@@ -68,6 +68,8 @@ struct Meter {
     cpu: Cell<usize>,
     flat: [Cell<u64>; 3],
     work: [Cell<u64>; Work::KINDS],
+    /// A turn has begun on the core that runs since somebody asked.
+    turns: Cell<bool>,
     clock: Cell<u64>,
 }
 
@@ -82,6 +84,7 @@ thread_local! {
             cpu: Cell::new(0),
             flat: [const { Cell::new(0) }; 3],
             work: [const { Cell::new(0) }; Work::KINDS],
+            turns: Cell::new(false),
             clock: Cell::new(0),
         }
     };
@@ -146,6 +149,12 @@ pub fn limit() -> u64 {
 #[inline]
 pub fn set_limit(limit: u64) {
     METER.with(|meter| meter.limit.set(limit));
+}
+
+/// Whether a turn has begun since this was last asked.
+#[inline]
+pub fn take_turns() -> bool {
+    METER.with(|meter| meter.turns.replace(false))
 }
 
 /// The core of a CPU runs from now on; or none, outside.
@@ -270,9 +279,12 @@ pub(crate) fn born(address: u64, bytes: usize) {
 
 /// The scheduler works.
 #[inline(always)]
-pub(crate) fn work(work: Work, times: u64) {
+pub fn work(work: Work, times: u64) {
     METER.with(|meter| {
         if meter.mode.get() != Mode::Off {
+            if work == Work::Turn {
+                meter.turns.set(true);
+            }
             let cycles = meter.work[work as usize].get() * times;
             meter.now.set(meter.now.get() + cycles);
         }

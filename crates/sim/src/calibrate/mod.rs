@@ -36,6 +36,9 @@ const RUNTIME: RuntimeCosts = RuntimeCosts {
 const WAKE_CALL_CYCLES: u64 = 5_000;
 const WAKE_LATENCY_CYCLES: u64 = 15_000;
 
+/// Who waits for a lock of production sleeps after a short while.
+const LOCK_SPINNER_CYCLES: u64 = 0;
+
 /// A machine, and what its figures come from.
 pub(crate) struct Measured {
     pub(crate) machine: Machine,
@@ -281,6 +284,7 @@ impl Bench {
             return Ok(SyncCosts {
                 rmw_cycles,
                 lock_handover_cycles: 2 * transfer.same_package_cycles,
+                lock_spinner_cycles: LOCK_SPINNER_CYCLES,
                 wake_call_cycles: WAKE_CALL_CYCLES,
                 wake_latency_cycles: WAKE_LATENCY_CYCLES,
                 list_link_cycles: transfer.same_package_cycles,
@@ -294,6 +298,7 @@ impl Bench {
         Ok(SyncCosts {
             rmw_cycles,
             lock_handover_cycles: self.cycles("sync.lock_handover_cycles", lock_ns, ""),
+            lock_spinner_cycles: LOCK_SPINNER_CYCLES,
             wake_call_cycles: self.cycles("sync.wake_call_cycles", wake.call_ns, ""),
             wake_latency_cycles: self.cycles("sync.wake_latency_cycles", wake.latency_ns, ""),
             list_link_cycles: self.cycles("sync.list_link_cycles", link_ns, ""),

@@ -1,16 +1,16 @@
 //! `mely sim paper`.
 
-use std::fs;
 use std::io::{self, Write};
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::Args;
 
-use super::progress;
+use super::{parallel, provenance};
 use crate::Error;
 use crate::machine::Machine;
 use crate::mely::Policy;
-use crate::paper::{Report, Row, Size, Table};
+use crate::paper::{Assumed, Assumption, Report, Row, Size, Table};
 
 /// Which tables of the papers to simulate.
 #[derive(Args, Clone, Debug)]
@@ -22,10 +22,14 @@ pub struct PaperOptions {
     /// compares.
     #[arg(long, value_name = "POLICY", value_delimiter = ',')]
     policy: Vec<Policy>,
-    /// On this machine, or that of a file: the paper's, unless you want to know what
-    /// becomes of its figures elsewhere.
-    #[arg(long, value_name = "NAME", default_value = "xeon-e5410")]
-    machine: String,
+    /// On this machine, or that of a file, instead of the paper's: to know what becomes
+    /// of its figures elsewhere.
+    #[arg(long, value_name = "NAME|FILE")]
+    machine: Option<String>,
+    /// Assume something else of what the papers leave open, such as penalty-chains=20:
+    /// to see what a figure depends on.
+    #[arg(long, value_name = "NAME=NUMBER", value_delimiter = ',')]
+    assume: Vec<Assumption>,
     /// Write the cells of the tables into this file: an array of {table, row, column,
     /// paper, simulated, calibrated}, and a reason where a prediction is off.
     #[arg(long, value_name = "FILE")]
@@ -33,27 +37,34 @@ pub struct PaperOptions {
 }
 
 pub(super) fn run(options: &PaperOptions) -> Result<(), Error> {
-    let machine = Machine::find(&options.machine)?;
+    let machine_of = |table: Table| {
+        let name = options.machine.as_deref();
+        Machine::find(name.unwrap_or(table.machine()))
+    };
+    let mut assumed = Assumed::default();
+    options.assume.iter().for_each(|&other| assumed.set(other));
     let runs = chosen(options);
-    let bar = progress::bar(Some(runs.len() as u64), "{pos}/{len} {msg}");
-    let mut report = Report::default();
-    for (table, policy) in runs {
-        bar.set_message(format!("{table} {policy}"));
-        let measured = table.run(policy, &machine, Size::Full)?;
-        report.rows.push(Row {
+    let name = |&(table, policy): &(Table, Policy)| format!("{table} {policy}");
+    let rows = parallel::run_all(&runs, Duration::MAX, name, |&(table, policy)| {
+        let machine = machine_of(table)?;
+        let measured = table.run_assuming(policy, &machine, Size::Full, &assumed)?;
+        Ok(Row {
             table,
             policy,
             measured,
-        });
-        bar.inc(1);
+        })
+    })?;
+    let report = Report { rows };
+    let machine = machine_of(runs.first().map_or(Table::Unbalanced, |&(table, _)| table))?;
+    let mut on = machine.description;
+    if options.machine.is_none() {
+        on += "; of the CFSE paper's file server, its own";
     }
-    bar.finish_and_clear();
     if let Some(path) = &options.json {
-        write_json(path, &report)?;
+        provenance::write(path, &report.cells(), &on)?;
     }
-    let head = format!("simulated on {}: {}\n", machine.name, machine.description);
-    let mut out = io::stdout();
-    let written = out.write_all((head + &report.text()).as_bytes());
+    let text = format!("simulated: {on}\n{}", report.text());
+    let written = io::stdout().write_all(text.as_bytes());
     written.map_err(Error::Output)
 }
 
@@ -72,14 +83,4 @@ fn chosen(options: &PaperOptions) -> Vec<(Table, Policy)> {
             .map(move |policy| (table, policy))
     };
     tables.iter().flat_map(of).collect()
-}
-
-fn write_json(path: &PathBuf, report: &Report) -> Result<(), Error> {
-    let failed = |source: io::Error| Error::File {
-        path: path.clone(),
-        source,
-    };
-    let json = serde_json::to_string_pretty(&report.cells());
-    let json = json.map_err(|error| failed(error.into()))?;
-    fs::write(path, json + "\n").map_err(failed)
 }

@@ -4,18 +4,15 @@ use std::fmt::Write as _;
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
-use std::sync::PoisonError;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use clap::Args;
 use mely_plot::short;
 use serde_json::{Value, json};
 
 use super::choice::{self, Choice};
-use super::progress;
 use super::table::{aligned, percent};
+use super::{parallel, provenance};
 use crate::Error;
 use crate::machine::Machine;
 use crate::mely::Policy;
@@ -49,7 +46,7 @@ pub struct ScaleOptions {
     )]
     cores: Vec<usize>,
     /// Begin no simulation after so many seconds; what is cut is told.
-    #[arg(long, value_name = "SECONDS", default_value = "110")]
+    #[arg(long, value_name = "SECONDS", default_value = "1200")]
     limit: u64,
     /// Run a small part of each workload: to see that it runs.
     #[arg(long)]
@@ -97,10 +94,16 @@ pub(super) fn run(options: &ScaleOptions) -> Result<(), Error> {
     } else {
         Size::Full
     };
-    let points = run_all(&tasks, size, Duration::from_secs(options.limit))?;
+    let name = |task: &Task<'_>| {
+        let cores = task.machine.cores;
+        format!("{cores} cores: {} {}", task.workload, task.policy)
+    };
+    let limit = Duration::from_secs(options.limit);
+    let points = parallel::run_all(&tasks, limit, name, |task| {
+        measure(task.workload, task.policy, task.machine, size)
+    })?;
     if let Some(path) = &options.json {
-        let json = to_json(&model, &points);
-        fs::write(path, format!("{json:#}\n")).map_err(failed(path))?;
+        provenance::write(path, &to_json(&model, &points), &model.description)?;
     }
     if let Some(directory) = &options.svg {
         write_curves(directory, &model, workloads, &points)?;
@@ -118,41 +121,6 @@ pub(super) fn run(options: &ScaleOptions) -> Result<(), Error> {
 fn failed(path: &Path) -> impl FnOnce(io::Error) -> Error {
     let path = path.to_owned();
     move |source| Error::File { path, source }
-}
-
-/// Runs them on all processors, each on a thread of its own: simulations do not
-/// disturb each other. Those that were begun in time come back, in the order of tasks.
-fn run_all(tasks: &[Task<'_>], size: Size, limit: Duration) -> Result<Vec<Point>, Error> {
-    let begun = Instant::now();
-    let next = AtomicUsize::new(0);
-    let done = Mutex::new(Vec::with_capacity(tasks.len()));
-    let wrong = AtomicBool::new(false);
-    let bar = progress::bar(Some(tasks.len() as u64), "{pos}/{len} {msg}");
-    let work = || {
-        while begun.elapsed() < limit && !wrong.load(Ordering::Relaxed) {
-            let number = next.fetch_add(1, Ordering::Relaxed);
-            let Some(task) = tasks.get(number) else {
-                break;
-            };
-            let (workload, policy) = (task.workload, task.policy);
-            bar.set_message(format!("{} cores: {workload} {policy}", task.machine.cores));
-            let point = measure(workload, policy, task.machine, size);
-            wrong.fetch_or(point.is_err(), Ordering::Relaxed);
-            bar.inc(1);
-            let mut done = done.lock().unwrap_or_else(PoisonError::into_inner);
-            done.push((number, point));
-        }
-    };
-    let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    std::thread::scope(|scope| {
-        for _ in 0..threads.min(tasks.len()) {
-            scope.spawn(work);
-        }
-    });
-    bar.finish_and_clear();
-    let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
-    done.sort_by_key(|&(number, _)| number);
-    done.into_iter().map(|(_, point)| point).collect()
 }
 
 fn to_text(workload: Workload, points: &[Point]) -> String {
@@ -223,6 +191,7 @@ fn to_json(model: &Machine, points: &[Point]) -> Value {
             "efficiency": efficiency(point, points.iter()),
             "steals_per_second": point.steals_per_second,
             "locking": point.locking,
+            "steal_cost_cycles": point.steal_cost_cycles,
         })
     };
     points.iter().map(row).collect()

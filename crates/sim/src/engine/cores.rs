@@ -22,6 +22,8 @@ pub(super) struct Core {
     doing: Cell<Doing>,
     /// It was woken while it did not sleep.
     woken: Cell<bool>,
+    /// It has begun a turn since it had nothing to do.
+    works: Cell<bool>,
     /// Since when it waits for a lock.
     since: Cell<u64>,
     /// Cycles that it slept.
@@ -39,6 +41,7 @@ impl Cores {
         let core = |_| Core {
             doing: Cell::new(Doing::Running),
             woken: Cell::new(false),
+            works: Cell::new(false),
             since: Cell::new(0),
             slept: Cell::new(0),
         };
@@ -96,6 +99,17 @@ impl Cores {
         let due = self.cores[core].since.get().max(now);
         self.turns.set(core, due);
         due
+    }
+
+    /// A core has begun a turn.
+    pub(super) fn work(&self, core: usize) {
+        self.cores[core].works.set(true);
+    }
+
+    /// A core has nothing to do. Whether another one has.
+    pub(super) fn someone_works_beside(&self, core: usize) -> bool {
+        self.cores[core].works.set(false);
+        self.cores.iter().any(|core| core.works.get())
     }
 
     /// A core goes to sleep, until `due` at the latest.

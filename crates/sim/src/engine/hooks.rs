@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::cores::Doing;
 use super::locks::Taken;
-use super::{DEADLOCK, Engine, NEVER_COMES, Next, OUTSIDE, Order, Outcome};
+use super::{DEADLOCK, Engine, Idle, NEVER_COMES, Next, OUTSIDE, Order, Outcome};
 use crate::mely::Access;
 use crate::mely::simulated::{Hooks, meter};
 
@@ -155,8 +155,9 @@ impl Hooks for Engine {
         }
         let now = meter::now();
         let next = self.locks.borrow_mut().free(address, now);
-        if let Some(next) = next.filter(|&next| next != OUTSIDE) {
-            let due = self.cores.get_lock(next, now + self.costs.handover);
+        if let Some((next, waiting)) = next.filter(|&(next, _)| next != OUTSIDE) {
+            let handover = self.costs.handover + self.costs.spinner * waiting as u64;
+            let due = self.cores.get_lock(next, now + handover);
             self.lower_limit(due);
         }
     }
@@ -165,7 +166,11 @@ impl Hooks for Engine {
         let core = self.running.get();
         debug_assert_eq!(core, worker, "a worker sleeps on its own core");
         let start = meter::now();
-        meter::set_now(start + self.costs.sleep);
+        let poll = match self.idle {
+            Idle::Sleep => None,
+            Idle::Poll { cycles } => Some(cycles),
+        };
+        meter::set_now(start + poll.map_or(self.costs.sleep, |_| 0));
         let goes_on = self.cores.was_woken(core) || self.fault.never_sleeps();
         if goes_on || at_most.is_some_and(|time| time.is_zero()) {
             return;
@@ -174,21 +179,32 @@ impl Hooks for Engine {
         let now = meter::now();
         // From before the system call: that is when the worker knew the time.
         let due = at_most.map(|time| now.max(start.saturating_add(self.cycles_of(time))));
+        // The turns before this are no longer what it does.
+        meter::take_turns();
+        let look = poll.filter(|_| self.cores.someone_works_beside(core));
+        let due = look.map_or(due, |cycles| {
+            Some(due.unwrap_or(u64::MAX).min(now + cycles))
+        });
         self.cores.sleep(core, now, due);
         self.leave(core);
     }
 
     fn wake(&self, worker: usize) {
         let core = self.running.get();
+        // Who polls is not woken, and looks by itself.
+        let (wake, latency) = match self.idle {
+            Idle::Sleep => (self.costs.wake, self.costs.wake_latency),
+            Idle::Poll { .. } => (0, 0),
+        };
         if core != OUTSIDE {
-            meter::set_now(meter::now() + self.costs.wake);
+            meter::set_now(meter::now() + wake);
         }
         let now = meter::now();
         self.trace.operation(core, WAKE, worker as u64, now);
         if self.fault.loses_wake() {
             return;
         }
-        if let Some(due) = self.cores.wake(worker, now + self.costs.wake_latency) {
+        if let Some(due) = self.cores.wake(worker, now + latency) {
             self.lower_limit(due);
         }
     }

@@ -99,8 +99,9 @@ impl Locks {
             .is_some_and(|lock| lock.holder == Some(core))
     }
 
-    /// Frees a lock, or gives it to who waits longest, and returns that one.
-    pub(super) fn free(&mut self, address: u64, now: u64) -> Option<usize> {
+    /// Frees a lock, or gives it to who waits longest: returns that one, and how many
+    /// wait on.
+    pub(super) fn free(&mut self, address: u64, now: u64) -> Option<(usize, usize)> {
         let lock = self.0.get_mut(&address)?;
         lock.holder = lock.waiters.pop_front();
         lock.held[lock.oldest] = (lock.taken_at, now);
@@ -109,7 +110,7 @@ impl Locks {
         if lock.holder.is_some() {
             lock.taken_at = now;
         }
-        lock.holder
+        Some((lock.holder?, lock.waiters.len()))
     }
 }
 
@@ -125,9 +126,9 @@ mod tests {
         assert_eq!(locks.look(64, 6), Taken::No);
         locks.wait(64, 2);
         locks.wait(64, 1);
-        assert_eq!(locks.free(64, 9), Some(2));
+        assert_eq!(locks.free(64, 9), Some((2, 1)));
         assert!(locks.is_held_by(64, 2) && !locks.is_held_by(64, 1));
-        assert_eq!(locks.free(64, 12), Some(1));
+        assert_eq!(locks.free(64, 12), Some((1, 0)));
         assert_eq!(locks.free(64, 15), None);
     }
 

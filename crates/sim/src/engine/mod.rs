@@ -53,7 +53,7 @@ use self::fault::Planted;
 use self::locks::Locks;
 pub use self::memory::{FlatCosts, LINE_BYTES, Memory, MemoryModel};
 pub use self::on_machine::CacheCounts;
-pub use self::settings::{Costs, Order, Settings};
+pub use self::settings::{Costs, Idle, Order, Settings};
 pub use self::simulation::{Counts, Outcome, Simulation, SimulationError};
 use crate::mely::simulated::{Tariff, leave, meter};
 
@@ -74,6 +74,7 @@ pub(crate) struct Engine {
     stacks: Box<[RefCell<Option<Stack>>]>,
     leaves: Box<[Leave]>,
     costs: Costs,
+    idle: Idle,
     hertz: f64,
     order: Order,
     chance: RefCell<fastrand::Rng>,
@@ -143,6 +144,7 @@ impl Engine {
             leaves: cpus.iter().map(|_| Leave::default()).collect(),
             cpus,
             costs: settings.costs,
+            idle: settings.idle,
             hertz: settings.hertz,
             order: settings.order,
             chance: RefCell::new(fastrand::Rng::with_seed(seed)),
@@ -256,6 +258,9 @@ impl Engine {
     /// The core that runs leaves, to go on when the engine comes back to it.
     #[inline(always)]
     fn leave(&self, core: usize) {
+        if meter::take_turns() {
+            self.cores.work(core);
+        }
         leave(|| self.leaves[core].leave());
     }
 

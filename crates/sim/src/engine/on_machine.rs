@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use super::{Costs, Memory, MemoryModel, Order, Settings};
+use super::{Costs, Idle, Memory, MemoryModel, Order, Settings};
 use crate::machine::{self, Caches, Counts, Machine, MachineError, Memory as _, Regular};
 use crate::mely::topology::{CacheKind, CacheSpec, Spec, Topology};
 use crate::mely::{Access, Policy, QueueKind};
@@ -69,6 +69,7 @@ impl Settings {
             topology,
             hertz: machine.frequency_hz as f64,
             costs: Costs::on(machine, policy),
+            idle: Idle::Sleep,
             memory: MemoryModel::lines(memory),
             order: Order::Time { slack: 0 },
             trace: false,
@@ -102,6 +103,7 @@ impl Costs {
             handover: sync
                 .lock_handover_cycles
                 .saturating_sub(transfer.same_package_cycles),
+            spinner: sync.lock_spinner_cycles,
             ..Self::default()
         }
     }

@@ -29,6 +29,8 @@ pub struct Costs {
     /// From the release of a lock until the core that waited for it has it, besides
     /// the line of the lock.
     pub handover: u64,
+    /// How much later still, for each other core that waits for it too.
+    pub spinner: u64,
 }
 
 impl Default for Costs {
@@ -48,6 +50,7 @@ impl Default for Costs {
             wake_latency: 12_000,
             sleep: 3_000,
             handover: 0,
+            spinner: 0,
         }
     }
 }
@@ -67,6 +70,7 @@ impl Costs {
             wake_latency: 1,
             sleep: 0,
             handover: 0,
+            spinner: 0,
         }
     }
 
@@ -90,6 +94,20 @@ impl Costs {
         cycles[Work::Scan as usize] = self.scan;
         cycles
     }
+}
+
+/// What a core does that has nothing to run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Idle {
+    /// It sleeps until it is woken, which takes a system call and a while.
+    #[default]
+    Sleep,
+    /// It looks for work again and again, as long as any other core has some: its own
+    /// thread has the core, as in the papers' runtimes. Nobody wakes it.
+    Poll {
+        /// Between two looks.
+        cycles: u64,
+    },
 }
 
 /// Which core runs next.
@@ -121,6 +139,8 @@ pub struct Settings {
     pub hertz: f64,
     /// What the scheduler and the system take.
     pub costs: Costs,
+    /// What a core does that has nothing to run.
+    pub idle: Idle,
     /// What memory takes.
     pub memory: MemoryModel,
     /// Which core runs next.
@@ -156,6 +176,7 @@ impl Settings {
             topology: Topology::synthetic(spec)?,
             hertz: 2.33e9,
             costs: Costs::default(),
+            idle: Idle::Sleep,
             memory: MemoryModel::Flat(FlatCosts::default()),
             order: Order::Time { slack: 0 },
             trace: false,

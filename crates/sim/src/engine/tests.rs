@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use super::*;
-use crate::mely::simulated::{Hooks, Installed, install};
+use crate::mely::simulated::{Hooks, Installed, Work, install, meter};
 
 const LOCK: u64 = 4096;
 
@@ -13,7 +13,12 @@ type Log = Rc<RefCell<Vec<(usize, &'static str, u64)>>>;
 
 /// A machine on which nothing but what a program says takes time.
 fn machine(cores: usize, order: Order) -> (Rc<Engine>, Installed) {
-    let settings = Settings {
+    machine_that(cores, |settings| settings.order = order)
+}
+
+/// A machine on which nothing takes time but for what is changed.
+fn machine_that(cores: usize, change: impl FnOnce(&mut Settings)) -> (Rc<Engine>, Installed) {
+    let mut settings = Settings {
         hertz: 1e9,
         costs: Costs::nothing(),
         memory: MemoryModel::Flat(FlatCosts {
@@ -21,9 +26,9 @@ fn machine(cores: usize, order: Order) -> (Rc<Engine>, Installed) {
             write: 0,
             update: 0,
         }),
-        order,
         ..Settings::xeon_e5410()
     };
+    change(&mut settings);
     let (engine, tariff) = Engine::new(settings, (0..cores).collect());
     let engine = Rc::new(engine);
     let hooks = Rc::clone(&engine);
@@ -156,4 +161,47 @@ fn a_deadlock_is_told_with_the_cores_that_wait() {
         "{ended:?}"
     );
     engine.give_up();
+}
+
+#[test]
+fn the_more_spin_on_a_lock_the_later_it_is_handed_over() {
+    let (engine, _installed) = machine_that(3, |settings| settings.costs.spinner = 70);
+    let log = Log::default();
+    for core in 0..3 {
+        let (on, log) = (Rc::downgrade(&engine), Rc::clone(&log));
+        let body = move || {
+            let engine = on.upgrade().expect("it runs");
+            let say = |what| log.borrow_mut().push((core, what, meter::now()));
+            hold_a_lock(&engine, core, &say);
+        };
+        engine.start(core, body).expect("there is memory");
+    }
+    assert_eq!(engine.run(u64::MAX, || false).ok(), Some(Outcome::Ended));
+    let times: Vec<_> = log.borrow().iter().map(|&(_, _, time)| time).collect();
+    // One goes on to wait after the first hand-over, none after the second.
+    assert_eq!(times[1] - times[0], times[2] - times[1] + 70);
+}
+
+#[test]
+fn a_core_that_polls_looks_again_while_another_works() {
+    let idle = Idle::Poll { cycles: 100 };
+    let (engine, _installed) = machine_that(2, |settings| settings.idle = idle);
+    let looks = Rc::new(RefCell::new(0));
+    for core in 0..2 {
+        let (on, looks) = (Rc::downgrade(&engine), Rc::clone(&looks));
+        let body = move || {
+            let engine = on.upgrade().expect("it runs");
+            if core == 0 {
+                meter::work(Work::Turn, 1);
+                return engine.spend(1_050);
+            }
+            while meter::now() < 1_000 {
+                engine.wait(core, None);
+                *looks.borrow_mut() += 1;
+            }
+        };
+        engine.start(core, body).expect("there is memory");
+    }
+    assert_eq!(engine.run(u64::MAX, || false).ok(), Some(Outcome::Ended));
+    assert_eq!(*looks.borrow(), 10);
 }

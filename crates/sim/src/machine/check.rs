@@ -218,6 +218,7 @@ impl Machine {
             ),
             ("sync.rmw_cycles", sync.rmw_cycles, 1),
             ("sync.lock_handover_cycles", sync.lock_handover_cycles, 1),
+            ("sync.lock_spinner_cycles", sync.lock_spinner_cycles, 0),
             ("sync.wake_call_cycles", sync.wake_call_cycles, 1),
             ("sync.wake_latency_cycles", sync.wake_latency_cycles, 1),
             ("sync.list_link_cycles", sync.list_link_cycles, 1),

@@ -133,6 +133,10 @@ pub struct SyncCosts {
     pub rmw_cycles: u64,
     /// From the release of a contended lock until the next holder has it.
     pub lock_handover_cycles: u64,
+    /// How much longer that takes for each other core that spins on the lock: 0 where
+    /// waiters sleep, or spin each on a line of its own.
+    #[serde(default)]
+    pub lock_spinner_cycles: u64,
     /// What waking a sleeper takes of the waker.
     pub wake_call_cycles: u64,
     /// From the begin of that call until the sleeper runs.

@@ -3,6 +3,7 @@
 /// Name and TOML text.
 const MACHINES: &[(&str, &str)] = &[
     ("xeon-e5410", include_str!("../../machines/xeon-e5410.toml")),
+    ("xeon-5120", include_str!("../../machines/xeon-5120.toml")),
     ("epyc-9554", include_str!("../../machines/epyc-9554.toml")),
     (
         "xeon-8592-2s",

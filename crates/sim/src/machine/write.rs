@@ -57,6 +57,7 @@ impl Machine {
         out.table("sync");
         out.pair("rmw_cycles", sync.rmw_cycles);
         out.pair("lock_handover_cycles", sync.lock_handover_cycles);
+        out.pair("lock_spinner_cycles", sync.lock_spinner_cycles);
         out.pair("wake_call_cycles", sync.wake_call_cycles);
         out.pair("wake_latency_cycles", sync.wake_latency_cycles);
         out.pair("list_link_cycles", sync.list_link_cycles);

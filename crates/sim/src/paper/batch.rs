@@ -5,28 +5,23 @@
 //! messages. With handlers this short, what a steal costs is most of what it brings,
 //! unless it takes many colors at once.
 
-use super::pipeline::{self, CORES, Pipeline};
+use super::assumed::Open;
+use super::pipeline::{self, CORES, Load, Pipeline};
 use super::program::Workload;
 use crate::mely::Handler;
 
 /// 50 concatenations of a word of six bytes.
 const STRING_BYTES: usize = 300;
 
-/// As production's benchmark measures them: ten cycles for a concatenation.
-const WORK_CYCLES: u64 = 50 * 10;
-
 static PIPELINE: Pipeline = Pipeline {
     handlers: [
-        Handler::new("batch::First").cost_cycles(500),
-        Handler::new("batch::Second").cost_cycles(500),
-        Handler::new("batch::Third").cost_cycles(500),
-        Handler::new("batch::Fourth").cost_cycles(500),
+        Handler::new("batch::First").cost_cycles(6_800),
+        Handler::new("batch::Second").cost_cycles(6_800),
+        Handler::new("batch::Third").cost_cycles(6_800),
+        Handler::new("batch::Fourth").cost_cycles(6_800),
     ],
     count: Handler::new("batch::Count").cost_cycles(100),
     bytes: STRING_BYTES,
-    work_cycles: WORK_CYCLES,
-    // Some hundred messages wait in a queue then, as in a busy server.
-    messages: 500,
 };
 
 pub(super) static WORKLOAD: Workload = Workload {
@@ -40,5 +35,11 @@ pub(super) static WORKLOAD: Workload = Workload {
     ],
     warm: 4,
     rounds: 40,
-    build: |simulation, size| pipeline::build(&PIPELINE, simulation, size),
+    build: |simulation, setup| {
+        let load = Load {
+            work_cycles: setup.assumed.get(Open::BatchWorkCycles),
+            messages: setup.assumed.count(Open::BatchMessages),
+        };
+        pipeline::build(&PIPELINE, simulation, load)
+    },
 };

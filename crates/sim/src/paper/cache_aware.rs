@@ -5,7 +5,8 @@
 //! add to, multiply and reduce all its elements; the last counts messages. Who steals a
 //! message from a core without a common cache moves the array too.
 
-use super::pipeline::{self, CORES, Pipeline};
+use super::assumed::Open;
+use super::pipeline::{self, CORES, Load, Pipeline};
 use super::program::Workload;
 use crate::mely::Handler;
 
@@ -29,10 +30,6 @@ static PIPELINE: Pipeline = Pipeline {
     ],
     count: Handler::new("cache-aware::Count").cost_cycles(100),
     bytes: ARRAY_BYTES,
-    work_cycles: WORK_CYCLES,
-    // Of one source all arrays on their way, 4 MB, fit into its level-2 cache of 6 MB:
-    // otherwise there were no cache to be aware of, and none without stealing.
-    messages: 25,
 };
 
 pub(super) static WORKLOAD: Workload = Workload {
@@ -46,5 +43,11 @@ pub(super) static WORKLOAD: Workload = Workload {
     ],
     warm: 4,
     rounds: 40,
-    build: |simulation, size| pipeline::build(&PIPELINE, simulation, size),
+    build: |simulation, setup| {
+        let load = Load {
+            work_cycles: WORK_CYCLES,
+            messages: setup.assumed.count(Open::CacheAwareMessages),
+        };
+        pipeline::build(&PIPELINE, simulation, load)
+    },
 };

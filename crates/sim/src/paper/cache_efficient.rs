@@ -12,11 +12,11 @@
 use std::sync::Arc;
 
 use super::arrays::{Array, Arrays};
-use super::program::{Begin, Size, Workload};
-use super::rounds::Round;
+use super::program::{Begin, Setup, Workload};
+use super::rounds::{self, Round, Rounds, Source};
 use crate::Error;
 use crate::engine::Simulation;
-use crate::mely::{Access, Colored, Context, Handler};
+use crate::mely::{Access, Colored, Context, Handle, Handler};
 
 /// The loaded cores.
 const LOADED: [usize; 4] = [0, 2, 4, 6];
@@ -53,7 +53,7 @@ struct Sorting {
     array: Option<Arc<Array>>,
     arrays: Arc<Arrays>,
     halves: u32,
-    round: Option<Arc<Round<Source>>>,
+    round: Option<Arc<Round<Forks>>>,
 }
 
 impl Sorting {
@@ -94,35 +94,15 @@ fn sort(array: &Arc<Array>, half: usize, whole: &Colored<Sorting>, cx: &mut Cont
     whole.via(&MERGE).post(Sorting::merge);
 }
 
-/// On each loaded core, posts the As of the round.
-struct Source {
-    arrays: Arc<Arrays>,
-    /// Those of the other loaded cores, in the one that begins the rounds.
-    others: Vec<Colored<Source>>,
-    left: u32,
-}
+/// On a loaded core, posts the As of a round.
+struct Loaded(Arc<Arrays>);
 
-impl Source {
-    fn begin(&mut self, cx: &mut Context<'_, Self>) {
-        if self.left == 0 {
-            return;
-        }
-        self.left -= 1;
-        let round = Round::begin(cx.colored(), &ROUND, Self::begin);
-        for source in &self.others {
-            let round = Arc::clone(&round);
-            let source = source.via(&ROUND);
-            source.post(move |source, cx| source.fork(&round, cx));
-        }
-        self.fork(&round, cx);
-    }
-
-    fn fork(&mut self, round: &Arc<Round<Source>>, cx: &mut Context<'_, Self>) {
-        let handle = cx.handle();
+impl Loaded {
+    fn fork(&self, round: &Arc<Round<Forks>>, handle: &Handle) {
         for _ in 0..ARRAYS {
             let color = handle.colored(Sorting {
                 array: None,
-                arrays: Arc::clone(&self.arrays),
+                arrays: Arc::clone(&self.0),
                 halves: 0,
                 round: Some(Arc::clone(round)),
             });
@@ -131,22 +111,33 @@ impl Source {
     }
 }
 
-fn build(simulation: &Simulation, _size: Size) -> Result<Begin, Error> {
+/// All loaded cores: the one that begins the rounds, and the others.
+struct Forks {
+    first: Loaded,
+    others: Vec<Colored<Loaded>>,
+}
+
+impl Source for Forks {
+    const ROUND: &'static Handler = &ROUND;
+
+    fn post(&mut self, round: &Arc<Round<Self>>, cx: &mut Context<'_, Rounds<Self>>) {
+        for other in &self.others {
+            let round = Arc::clone(round);
+            let other = other.via(&ROUND);
+            other.post(move |loaded, cx| loaded.fork(&round, &cx.handle()));
+        }
+        self.first.fork(round, &cx.handle());
+    }
+}
+
+fn build(simulation: &Simulation, _setup: &Setup) -> Result<Begin, Error> {
     let handle = simulation.handle();
     let arrays = Arrays::new(handle.workers(), ARRAY_BYTES);
-    let source = |worker: usize, others: Vec<Colored<Source>>| {
-        handle.color_options().pinned(worker).colored(Source {
-            arrays: Arc::clone(&arrays),
-            others,
-            left: 0,
-        })
+    let other = |&worker: &usize| {
+        let loaded = Loaded(Arc::clone(&arrays));
+        handle.color_options().pinned(worker).colored(loaded)
     };
-    let others = LOADED[1..].iter().map(|&worker| source(worker, Vec::new()));
-    let first = source(LOADED[0], others.collect::<Result<_, _>>()?)?;
-    Ok(Box::new(move |_, rounds| {
-        first.via(&ROUND).post(move |source, cx| {
-            source.left = rounds;
-            source.begin(cx);
-        });
-    }))
+    let others = LOADED[1..].iter().map(other).collect::<Result<_, _>>()?;
+    let first = Loaded(arrays);
+    rounds::build(simulation, Forks { first, others })
 }

@@ -8,9 +8,9 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
+use super::assumed::Open;
 use super::clients::Clients;
-use super::pipeline;
-use super::program::{Begin, Workload};
+use super::program::{Begin, Setup, Workload};
 use crate::Error;
 use crate::engine::Simulation;
 use crate::mely::{Access, Color, Context, Handler, Region};
@@ -24,30 +24,31 @@ const ROUND: u64 = 256;
 
 /// Encryption and a hash: some 8 and 12 cycles a byte (ARC4, SHA-1).
 const CRYPTO_CYCLES: u64 = 20 * PIECE_BYTES as u64;
-/// All else: the papers give cryptography 60 % of the time.
-const OTHER_CYCLES: u64 = CRYPTO_CYCLES * 40 / 60;
-/// Two thirds of it before, for the request and the file, the rest to send.
-const REQUEST_CYCLES: u64 = OTHER_CYCLES * 2 / 3;
-const SEND_CYCLES: u64 = OTHER_CYCLES - REQUEST_CYCLES;
+/// About what all else takes, for policies that know it.
+const OTHER_CYCLES: u32 = 50_000;
 
-static REQUEST: Handler = Handler::new("files::Request").cost_cycles(REQUEST_CYCLES as u32);
+static REQUEST: Handler = Handler::new("files::Request").cost_cycles(OTHER_CYCLES);
 static ENCRYPT: Handler = Handler::new("files::Encrypt").cost_cycles(CRYPTO_CYCLES as u32);
-static SEND: Handler = Handler::new("files::Send").cost_cycles(SEND_CYCLES as u32);
+static SEND: Handler = Handler::new("files::Send").cost_cycles(OTHER_CYCLES);
 
 pub(super) static MELY: Workload = Workload {
     cores: &[],
     counted: &["files::Send"],
-    warm: 4,
-    rounds: 40,
-    build: |simulation, _size| build(simulation, 16),
+    // What is stolen at the beginning stays with its thief: without it, there were no
+    // steals to measure.
+    warm: 0,
+    rounds: 44,
+    build: |simulation, setup| build(simulation, setup, 16),
 };
 
 pub(super) static CFSE: Workload = Workload {
-    cores: pipeline::CORES,
+    cores: &[],
     counted: &["files::Send"],
-    warm: 4,
-    rounds: 40,
-    build: |simulation, _size| build(simulation, 15),
+    // What is stolen at the beginning stays with its thief: without it, there were no
+    // steals to measure.
+    warm: 0,
+    rounds: 44,
+    build: |simulation, setup| build(simulation, setup, 15),
 };
 
 /// What all handlers know.
@@ -55,13 +56,16 @@ struct Server {
     clients: Arc<Clients>,
     main: Color,
     sessions: Vec<Color>,
+    /// What the request and the file take, and what sending takes.
+    request_cycles: u64,
+    send_cycles: u64,
 }
 
 impl Server {
     fn request(self: &Arc<Self>, client: u32) {
         let server = Arc::clone(self);
         self.main.via(&REQUEST).post(move |(), cx| {
-            cx.spend(REQUEST_CYCLES);
+            cx.spend(server.request_cycles);
             cx.touch(piece(client), Access::Write);
             let session = server.sessions[client as usize].clone();
             session
@@ -82,12 +86,16 @@ fn encrypt(server: Arc<Server>, client: u32, cx: &mut Context<'_>) {
     let main = server.main.clone();
     main.via(&SEND).post(move |(), cx| {
         cx.touch(piece(client), Access::Read);
-        cx.spend(SEND_CYCLES);
+        cx.spend(server.send_cycles);
         server.clients.answer(client);
     });
 }
 
-fn build(simulation: &Simulation, clients: u32) -> Result<Begin, Error> {
+fn build(simulation: &Simulation, setup: &Setup, clients: u32) -> Result<Begin, Error> {
+    let crypto = setup.assumed.get(Open::FilesCryptoPercent);
+    let other_cycles = CRYPTO_CYCLES * (100 - crypto) / crypto;
+    // Two thirds of all else come before, one after.
+    let request_cycles = other_cycles * 2 / 3;
     let handle = simulation.handle();
     let answers = Arc::<Clients>::default();
     let session = |client: u32| {
@@ -98,6 +106,8 @@ fn build(simulation: &Simulation, clients: u32) -> Result<Begin, Error> {
         clients: Arc::clone(&answers),
         main: handle.color_options().pinned(0).fresh()?,
         sessions: (0..clients).map(session).collect::<Result<_, _>>()?,
+        request_cycles,
+        send_cycles: other_cycles - request_cycles,
     });
     let ask = Rc::new(move |client| server.request(client));
     Ok(Box::new(move |simulation, rounds| {

@@ -11,6 +11,7 @@
 //! | `web`, `files` | the two servers of both |
 //! | `clients`, `epoll` | who asks the servers; what the kernel tells of them |
 //! | `rounds`, `arrays` | the end of a round; the allocator of the workloads |
+//! | `assumed` | what the papers leave open |
 //! | `program` | running one, and the columns |
 //! | `published`, `reasons` | what the papers measured; why a prediction is off |
 //! | `orderings` | what the papers conclude |
@@ -28,6 +29,7 @@
 //! ```
 
 mod arrays;
+mod assumed;
 mod batch;
 mod cache_aware;
 mod cache_efficient;
@@ -50,12 +52,13 @@ use std::fmt;
 
 use clap::ValueEnum;
 
+pub use assumed::{Assumed, Assumption, Open};
 pub use orderings::{ORDERINGS, Ordering};
 pub use program::{Measured, Size};
 pub use published::{CELLS, Published};
 pub use report::{Cell, Report, Row};
 
-use self::program::Workload;
+use self::program::{Setup, Workload};
 use crate::Error;
 use crate::machine::Machine;
 use crate::mely::Policy;
@@ -77,17 +80,22 @@ pub enum Table {
     Pinning,
     /// The web server, 150 requests a connection (seed 000, table I and figure 7).
     Web,
+    /// The same handlers as a server of their own on each core, N-copy (seed 000, figure
+    /// 7).
+    WebCopies,
     /// The file server, 16 clients (seed 000, table I and figure 8).
     Files,
     /// The web server, one request a connection (seed 002, figure 11).
     CfseWeb,
+    /// The same handlers as a server of their own on each core (seed 002, figure 10).
+    CfseWebCopies,
     /// The file server, 15 clients (seed 002, figure 12).
     CfseFiles,
 }
 
 impl Table {
     /// Every table, in the order of the papers.
-    pub const ALL: [Table; 10] = [
+    pub const ALL: [Table; 12] = [
         Table::Unbalanced,
         Table::Penalty,
         Table::CacheEfficient,
@@ -95,8 +103,10 @@ impl Table {
         Table::Batch,
         Table::Pinning,
         Table::Web,
+        Table::WebCopies,
         Table::Files,
         Table::CfseWeb,
+        Table::CfseWebCopies,
         Table::CfseFiles,
     ];
 
@@ -111,9 +121,20 @@ impl Table {
             Table::Batch => "batch",
             Table::Pinning => "pinning",
             Table::Web => "web",
+            Table::WebCopies => "web-copies",
             Table::Files => "files",
             Table::CfseWeb => "cfse-web",
+            Table::CfseWebCopies => "cfse-web-copies",
             Table::CfseFiles => "cfse-files",
+        }
+    }
+
+    /// The machine that the paper had for it, by the name of its file.
+    #[must_use]
+    pub const fn machine(self) -> &'static str {
+        match self {
+            Table::CfseFiles => "xeon-5120",
+            _ => "xeon-e5410",
         }
     }
 
@@ -126,8 +147,10 @@ impl Table {
             Table::Batch => &batch::WORKLOAD,
             Table::Pinning => &pinning::WORKLOAD,
             Table::Web => &web::MELY,
+            Table::WebCopies => &web::MELY_COPIES,
             Table::Files => &files::MELY,
             Table::CfseWeb => &web::CFSE,
+            Table::CfseWebCopies => &web::CFSE_COPIES,
             Table::CfseFiles => &files::CFSE,
         }
     }
@@ -137,7 +160,23 @@ impl Table {
     /// # Errors
     /// [`Error`] when the machine cannot be simulated, or has too few cores.
     pub fn run(self, policy: Policy, machine: &Machine, size: Size) -> Result<Measured, Error> {
-        self.workload().run(policy, machine, size)
+        self.run_assuming(policy, machine, size, &Assumed::default())
+    }
+
+    /// The same, with something else assumed of what the papers leave open.
+    ///
+    /// # Errors
+    /// As [`run`](Self::run).
+    pub fn run_assuming(
+        self,
+        policy: Policy,
+        machine: &Machine,
+        size: Size,
+        assumed: &Assumed,
+    ) -> Result<Measured, Error> {
+        let assumed = *assumed;
+        let setup = Setup { size, assumed };
+        self.workload().run(policy, machine, &setup)
     }
 
     /// The policies that the paper compares, in its order.
@@ -166,6 +205,9 @@ pub enum Column {
     KiloEvents,
     /// The rate, as a multiple of that of Libasync-smp without stealing.
     Ratio,
+    /// Accepted connections, as a multiple of the same. In a closed loop whoever has
+    /// been served comes again: this is the rate, too.
+    AcceptRatio,
     /// The part of the time that goes to locks.
     Locking,
     /// What a steal takes.
@@ -182,9 +224,10 @@ pub enum Column {
 
 impl Column {
     /// Every column, in the order of the tables.
-    pub const ALL: [Column; 8] = [
+    pub const ALL: [Column; 9] = [
         Column::KiloEvents,
         Column::Ratio,
+        Column::AcceptRatio,
         Column::Locking,
         Column::CyclesPerSteal,
         Column::StolenPerSteal,
@@ -199,6 +242,7 @@ impl Column {
         match self {
             Column::KiloEvents => "Kevents/s",
             Column::Ratio => "rate/nosteal",
+            Column::AcceptRatio => "accepts/nosteal",
             Column::Locking => "locking %",
             Column::CyclesPerSteal => "cycles/steal",
             Column::StolenPerSteal => "stolen cycles/steal",
@@ -213,7 +257,9 @@ impl Column {
     pub fn of(self, row: &Measured, base: Option<&Measured>) -> Option<f64> {
         match self {
             Column::KiloEvents => Some(row.events_per_second / 1e3),
-            Column::Ratio => base.map(|base| row.events_per_second / base.events_per_second),
+            Column::Ratio | Column::AcceptRatio => {
+                base.map(|base| row.events_per_second / base.events_per_second)
+            }
             Column::Locking => Some(row.locking_percent),
             Column::CyclesPerSteal => row.cycles_per_steal,
             Column::StolenPerSteal => row.stolen_cycles_per_steal,
@@ -233,7 +279,12 @@ mod tests {
         for table in Table::ALL {
             let value = table.to_possible_value().unwrap();
             assert_eq!(value.get_name(), table.name());
-            assert!(table.policies().len() > 2, "{table}");
+            let copies = matches!(table, Table::WebCopies | Table::CfseWebCopies);
+            assert!(
+                table.policies().len() > if copies { 0 } else { 2 },
+                "{table}"
+            );
+            assert!(Machine::find(table.machine()).is_ok(), "{table}");
         }
     }
 }

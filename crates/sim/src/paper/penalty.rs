@@ -6,23 +6,19 @@
 //! the array and posts the next B, until the array has been accessed completely. The
 //! annotated penalty of B is 1000.
 //!
-//! The paper leaves the sizes open. Of a hundred arrays all fit into one level-2 cache,
-//! as its column of misses says: none without stealing, as [`super::published`] reads
-//! it. The size of a piece is calibrated on the rate of that row.
+//! The paper leaves the sizes open (see [`super::assumed`]). The size of a piece is
+//! calibrated on the rate without stealing.
 
 use std::sync::Arc;
 
 use super::arrays::{Array, Arrays};
-use super::program::{Begin, Size, Workload};
-use super::rounds::Round;
+use super::assumed::Open;
+use super::program::{Begin, Setup, Workload};
+use super::rounds::{self, Round, Rounds, Source};
 use crate::Error;
 use crate::engine::Simulation;
 use crate::mely::{Access, Context, Handler};
 
-/// Events A in a round.
-const CHAINS: usize = 100;
-/// Pieces of an array: with [`PIECE_BYTES`] less than a hundredth of 6 MB.
-const PIECES: usize = 8;
 /// What an event B accesses. Calibrated: Libasync-smp without stealing.
 const PIECE_BYTES: usize = 99 * 64;
 /// What an allocator takes for a large piece of memory: not given, and little beside
@@ -30,7 +26,7 @@ const PIECE_BYTES: usize = 99 * 64;
 const ALLOCATE_CYCLES: u64 = 500;
 
 /// What profiling says: without stealing, from this simulation.
-static CREATE: Handler = Handler::new("penalty::A").cost_cycles(7_000);
+static CREATE: Handler = Handler::new("penalty::A").cost_cycles(48_000);
 static ACCESS: Handler = Handler::new("penalty::B").cost_cycles(850).penalty(1000);
 static ROUND: Handler = Handler::new("penalty::Round");
 
@@ -42,20 +38,19 @@ pub(super) static WORKLOAD: Workload = Workload {
     build,
 };
 
-struct Source {
+struct Chains {
     arrays: Arc<Arrays>,
-    left: u32,
+    chains: usize,
+    pieces: usize,
 }
 
-impl Source {
-    fn begin(&mut self, cx: &mut Context<'_, Self>) {
-        if self.left == 0 {
-            return;
-        }
-        self.left -= 1;
-        let round = Round::begin(cx.colored(), &ROUND, Self::begin);
-        for _ in 0..CHAINS {
-            let (arrays, round) = (Arc::clone(&self.arrays), Arc::clone(&round));
+impl Source for Chains {
+    const ROUND: &'static Handler = &ROUND;
+
+    fn post(&mut self, round: &Arc<Round<Self>>, cx: &mut Context<'_, Rounds<Self>>) {
+        let pieces = self.pieces;
+        for _ in 0..self.chains {
+            let (arrays, round) = (Arc::clone(&self.arrays), Arc::clone(round));
             cx.post_fresh_via(&CREATE, move |_, cx| {
                 let array = arrays.take(cx.worker());
                 cx.spend(ALLOCATE_CYCLES);
@@ -63,6 +58,7 @@ impl Source {
                 let chain = Box::new(Chain {
                     array,
                     next: 0,
+                    pieces,
                     round,
                 });
                 cx.post_via(&ACCESS, move |_, cx| chain.access(cx));
@@ -75,7 +71,8 @@ impl Source {
 struct Chain {
     array: Array,
     next: usize,
-    round: Arc<Round<Source>>,
+    pieces: usize,
+    round: Arc<Round<Chains>>,
 }
 
 impl Chain {
@@ -85,7 +82,7 @@ impl Chain {
         let piece = self.array.region().part(start..start + PIECE_BYTES);
         cx.touch(piece, Access::Write);
         self.next += 1;
-        if self.next < PIECES {
+        if self.next < self.pieces {
             cx.post_via(&ACCESS, move |_, cx| self.access(cx));
             return;
         }
@@ -95,16 +92,12 @@ impl Chain {
     }
 }
 
-fn build(simulation: &Simulation, _size: Size) -> Result<Begin, Error> {
-    let handle = simulation.handle();
-    let source = handle.color_options().pinned(0).colored(Source {
-        arrays: Arrays::new(handle.workers(), PIECES * PIECE_BYTES),
-        left: 0,
-    })?;
-    Ok(Box::new(move |_, rounds| {
-        source.via(&ROUND).post(move |source, cx| {
-            source.left = rounds;
-            source.begin(cx);
-        });
-    }))
+fn build(simulation: &Simulation, setup: &Setup) -> Result<Begin, Error> {
+    let pieces = setup.assumed.count(Open::PenaltyPieces);
+    let chains = Chains {
+        arrays: Arrays::new(simulation.handle().workers(), pieces * PIECE_BYTES),
+        chains: setup.assumed.count(Open::PenaltyChains),
+        pieces,
+    };
+    rounds::build(simulation, chains)
 }

@@ -14,29 +14,27 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
+use super::assumed::Open;
 use super::clients::Clients;
 use super::epoll::Ready;
 use super::pipeline::CORES;
-use super::program::{Begin, Size, Workload};
+use super::program::{Begin, Setup, Workload};
 use crate::Error;
 use crate::engine::Simulation;
 use crate::mely::{Colored, Context, Handler};
 
-/// Connections that are open at a time: enough for queues.
-const CLIENTS: u32 = 64;
 /// Connections of a round.
 const ROUND: u64 = 200;
 
 /// Mostly system calls, as measured in production.
 const ACCEPT_CYCLES: u64 = 20_000;
 const READ_CYCLES: u64 = 5_000;
-const WRITE_CYCLES: u64 = 19_000;
 const CLOSE_CYCLES: u64 = 18_000;
 
 static EPOLL: Handler = Handler::new("pinning::Epoll").cost_cycles(5_000);
 static ACCEPT: Handler = Handler::new("pinning::Accept").cost_cycles(ACCEPT_CYCLES as u32);
 static READ: Handler = Handler::new("pinning::Read").cost_cycles(READ_CYCLES as u32);
-static WRITE: Handler = Handler::new("pinning::Write").cost_cycles(WRITE_CYCLES as u32);
+static WRITE: Handler = Handler::new("pinning::Write").cost_cycles(19_000);
 static CLOSE: Handler = Handler::new("pinning::Close").cost_cycles(CLOSE_CYCLES as u32);
 
 pub(super) static WORKLOAD: Workload = Workload {
@@ -50,11 +48,13 @@ pub(super) static WORKLOAD: Workload = Workload {
 /// Accepts and closes.
 struct Gate {
     next_home: usize,
+    write_cycles: u64,
     clients: Arc<Clients>,
 }
 
 struct Connection {
     client: u32,
+    write_cycles: u64,
     gate: Colored<Gate>,
 }
 
@@ -66,6 +66,7 @@ impl Gate {
         self.next_home += 1;
         let connection = handle.color_options().home(home).colored(Connection {
             client,
+            write_cycles: self.write_cycles,
             gate: cx.colored(),
         });
         // The home is a worker: it was taken modulo their number.
@@ -87,22 +88,24 @@ impl Connection {
     }
 
     fn write(&mut self, cx: &mut Context<'_, Self>) {
-        cx.spend(WRITE_CYCLES);
+        cx.spend(self.write_cycles);
         let client = self.client;
         let close = self.gate.via(&CLOSE);
         close.post(move |gate, cx| gate.close(client, cx));
     }
 }
 
-fn build(simulation: &Simulation, _size: Size) -> Result<Begin, Error> {
+fn build(simulation: &Simulation, setup: &Setup) -> Result<Begin, Error> {
     let clients = Arc::<Clients>::default();
+    let open = setup.assumed.count(Open::PinningClients) as u32;
     let handle = simulation.handle();
     let gate = handle.color_options().pinned_by_policy(0).colored(Gate {
         next_home: 0,
+        write_cycles: setup.assumed.get(Open::PinningWriteCycles),
         clients: Arc::clone(&clients),
     })?;
     let epoll = handle.color_options().pinned(0).fresh()?;
-    let ready = Arc::<Ready>::default();
+    let ready = Arc::new(Ready::new(setup));
     let ask = Rc::new(move |client| {
         if !ready.add(client) {
             return;
@@ -116,6 +119,6 @@ fn build(simulation: &Simulation, _size: Size) -> Result<Begin, Error> {
     });
     Ok(Box::new(move |simulation, rounds| {
         let connections = u64::from(rounds) * ROUND;
-        clients.start(simulation, (CLIENTS, 1), connections, Rc::clone(&ask) as _);
+        clients.start(simulation, (open, 1), connections, Rc::clone(&ask) as _);
     }))
 }

@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use super::arrays::{Array, Arrays};
-use super::program::{Begin, Size};
+use super::program::Begin;
 use crate::Error;
 use crate::engine::Simulation;
 use crate::mely::{Access, Colored, Context, Handler};
@@ -28,7 +28,12 @@ pub(super) struct Pipeline {
     pub(super) count: Handler,
     /// What a handler touches, all of it.
     pub(super) bytes: usize,
-    /// What it computes besides.
+}
+
+/// How much goes through it.
+#[derive(Clone, Copy)]
+pub(super) struct Load {
+    /// What a handler computes, besides what it touches.
     pub(super) work_cycles: u64,
     /// How many messages a source begins at a time. Twice as many are on their way.
     pub(super) messages: usize,
@@ -40,6 +45,7 @@ static BEGIN: Handler = Handler::new("pipeline::Begin");
 struct Flow {
     array: Array,
     stage: usize,
+    work_cycles: u64,
     pipeline: &'static Pipeline,
     counter: Colored<Counter>,
 }
@@ -47,7 +53,7 @@ struct Flow {
 impl Flow {
     fn step(mut self: Box<Self>, cx: &mut Context<'_>) {
         cx.touch(self.array.region(), Access::Write);
-        cx.spend(self.pipeline.work_cycles);
+        cx.spend(self.work_cycles);
         self.stage += 1;
         let pipeline = self.pipeline;
         if let Some(handler) = pipeline.handlers.get(self.stage) {
@@ -63,19 +69,25 @@ impl Flow {
 /// Begins messages on the core that it is pinned to.
 struct Source {
     pipeline: &'static Pipeline,
+    load: Load,
     arrays: Arc<Arrays>,
     counter: Colored<Counter>,
 }
 
 impl Source {
     fn begin(&mut self, cx: &mut Context<'_, Self>) {
-        for _ in 0..self.pipeline.messages {
+        let Load {
+            work_cycles,
+            messages,
+        } = self.load;
+        for _ in 0..messages {
             let (arrays, counter) = (Arc::clone(&self.arrays), self.counter.clone());
             let pipeline = self.pipeline;
             cx.post_fresh_via(&pipeline.handlers[0], move |_, cx| {
                 let flow = Box::new(Flow {
                     array: arrays.take(cx.worker()),
                     stage: 0,
+                    work_cycles,
                     pipeline,
                     counter,
                 });
@@ -117,12 +129,12 @@ impl Counter {
 pub(super) fn build(
     pipeline: &'static Pipeline,
     simulation: &Simulation,
-    _size: Size,
+    load: Load,
 ) -> Result<Begin, Error> {
     let handle = simulation.handle();
     let counter = handle.color_options().home(0).colored(Counter {
         sources: Vec::new(),
-        messages: pipeline.messages,
+        messages: load.messages,
         counted: 0,
         left: 0,
     })?;
@@ -130,6 +142,7 @@ pub(super) fn build(
     let source = |&worker: &usize| {
         let source = Source {
             pipeline,
+            load,
             arrays: Arc::clone(&arrays),
             counter: counter.clone(),
         };

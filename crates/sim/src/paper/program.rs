@@ -1,7 +1,8 @@
 //! Runs a workload under a policy, and measures it.
 
+use super::assumed::{Assumed, Open};
 use crate::Error;
-use crate::engine::{Settings, Simulation};
+use crate::engine::{Idle, Settings, Simulation};
 use crate::machine::{Counts, Machine};
 use crate::mely::{Builder, Policy, Snapshot, WorkerMetrics};
 
@@ -17,6 +18,12 @@ pub enum Size {
     Small,
 }
 
+/// How a workload is to be built.
+pub(super) struct Setup {
+    pub(super) size: Size,
+    pub(super) assumed: Assumed,
+}
+
 /// A workload of the papers.
 pub(super) struct Workload {
     /// The cores that are switched on, by number; none means all.
@@ -28,7 +35,7 @@ pub(super) struct Workload {
     /// Measured rounds.
     pub(super) rounds: u32,
     /// Makes its colors.
-    pub(super) build: fn(&Simulation, Size) -> Result<Begin, Error>,
+    pub(super) build: fn(&Simulation, &Setup) -> Result<Begin, Error>,
 }
 
 /// The columns of the papers' tables.
@@ -57,16 +64,20 @@ impl Workload {
         &self,
         policy: Policy,
         machine: &Machine,
-        size: Size,
+        setup: &Setup,
     ) -> Result<Measured, Error> {
-        let (settings, caches) = Settings::on(machine, policy)?;
+        let (mut settings, caches) = Settings::on(machine, policy)?;
+        settings.idle = match setup.assumed.get(Open::IdlePollCycles) {
+            0 => Idle::Sleep,
+            cycles => Idle::Poll { cycles },
+        };
         let mut builder = Builder::default().policy(policy);
         if !self.cores.is_empty() {
             builder = builder.cores(self.cores.iter().copied());
         }
         let simulation = Simulation::new(builder, settings)?;
-        let begin = (self.build)(&simulation, size)?;
-        let (warm, rounds) = match size {
+        let begin = (self.build)(&simulation, setup)?;
+        let (warm, rounds) = match setup.size {
             Size::Full => (self.warm, self.rounds),
             Size::Small => (1, self.rounds.div_ceil(10)),
         };

@@ -36,8 +36,8 @@ const fn predicted(table: Table, row: Policy, column: Column, value: f64) -> Pub
 }
 
 use Column::{
-    CyclesPerSteal, KiloEvents, Locking, MissPercent, MissesPerEvent, MissesPerKiloEvent, Ratio,
-    StolenPerSteal,
+    AcceptRatio, CyclesPerSteal, KiloEvents, Locking, MissPercent, MissesPerEvent,
+    MissesPerKiloEvent, Ratio, StolenPerSteal,
 };
 use Policy::{
     Cfse, CfseBatch, CfseCache, CfsePinning, LibasyncSmp, LibasyncSmpNoSteal, Mely, MelyBase,
@@ -102,6 +102,9 @@ pub const CELLS: &[Published] = &[
     predicted(Pinning, LibasyncSmp, Ratio, 0.91),
     predicted(Pinning, CfsePinning, Ratio, 0.978),
     predicted(Pinning, Cfse, Ratio, 1.02),
+    predicted(Pinning, LibasyncSmp, AcceptRatio, 0.915),
+    predicted(Pinning, CfsePinning, AcceptRatio, 1.016),
+    predicted(Pinning, Cfse, AcceptRatio, 1.024),
     predicted(Web, LibasyncSmp, Ratio, 1.25 / 1.73),
     predicted(Web, LibasyncSmp, CyclesPerSteal, 197_000.0),
     predicted(Web, LibasyncSmp, StolenPerSteal, 20_000.0),

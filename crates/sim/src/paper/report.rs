@@ -104,7 +104,7 @@ impl Report {
     #[must_use]
     pub fn orderings(&self) -> Vec<(Ordering, bool)> {
         let holds = |ordering: &Ordering| {
-            let holds = ordering.holds(|policy| self.measured(ordering.table, policy));
+            let holds = ordering.holds(|table, policy| self.measured(table, policy));
             holds.map(|holds| (*ordering, holds))
         };
         ORDERINGS.iter().filter_map(holds).collect()
@@ -206,12 +206,16 @@ impl Report {
         for (ordering, holds) in orderings {
             let _ = writeln!(
                 text,
-                "  {:<5} {} {}: {} > {}",
+                "  {:<5} {} {}: {} > {}{}",
                 if holds { "holds" } else { "NOT" },
                 ordering.table,
                 ordering.column.name(),
                 ordering.more,
-                ordering.less
+                ordering.less,
+                match ordering.less_of == ordering.table {
+                    true => String::new(),
+                    false => format!(" of {}", ordering.less_of),
+                }
             );
         }
     }

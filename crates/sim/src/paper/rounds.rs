@@ -2,34 +2,56 @@
 
 use std::sync::Arc;
 
+use super::program::Begin;
+use crate::Error;
+use crate::engine::Simulation;
 use crate::mely::{Colored, Context, Handler};
+
+/// What comes in each round.
+pub(super) trait Source: Send + Sized + 'static {
+    /// The handler that begins a round.
+    const ROUND: &'static Handler;
+
+    /// Posts the events of a round; each lets go of it when it has been run.
+    fn post(&mut self, round: &Arc<Round<Self>>, cx: &mut Context<'_, Rounds<Self>>);
+}
+
+/// The state of the color that begins rounds.
+pub(super) struct Rounds<S> {
+    source: S,
+    left: u32,
+}
+
+impl<S: Source> Rounds<S> {
+    fn begin(&mut self, cx: &mut Context<'_, Self>) {
+        if self.left == 0 {
+            return;
+        }
+        self.left -= 1;
+        let round = Arc::new(Round(cx.colored()));
+        self.source.post(&round, cx);
+    }
+}
 
 /// A round that goes on: when the last of its events lets go of it, the color that
 /// began it is told. Nothing in the simulation counts for that: the papers do not say
 /// how their rounds end.
-pub(super) struct Round<T: Send + 'static> {
-    forker: Colored<T>,
-    handler: &'static Handler,
-    then: fn(&mut T, &mut Context<'_, T>),
-}
+pub(super) struct Round<S: Source>(Colored<Rounds<S>>);
 
-impl<T: Send + 'static> Round<T> {
-    /// Begins a round; `then` runs as an event of `handler` when it has ended.
-    pub(super) fn begin(
-        forker: Colored<T>,
-        handler: &'static Handler,
-        then: fn(&mut T, &mut Context<'_, T>),
-    ) -> Arc<Self> {
-        Arc::new(Self {
-            forker,
-            handler,
-            then,
-        })
-    }
-}
-
-impl<T: Send + 'static> Drop for Round<T> {
+impl<S: Source> Drop for Round<S> {
     fn drop(&mut self) {
-        self.forker.via(self.handler).post(self.then);
+        self.0.via(S::ROUND).post(Rounds::begin);
     }
+}
+
+/// Rounds that begin on the first core.
+pub(super) fn build<S: Source>(simulation: &Simulation, source: S) -> Result<Begin, Error> {
+    let options = simulation.handle().color_options().pinned(0);
+    let rounds = options.colored(Rounds { source, left: 0 })?;
+    Ok(Box::new(move |_, left| {
+        rounds.via(S::ROUND).post(move |rounds, cx| {
+            rounds.left = left;
+            rounds.begin(cx);
+        });
+    }))
 }

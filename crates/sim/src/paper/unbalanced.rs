@@ -6,8 +6,8 @@
 
 use std::sync::Arc;
 
-use super::program::{Begin, Size, Workload};
-use super::rounds::Round;
+use super::program::{Begin, Setup, Size, Workload};
+use super::rounds::{self, Round, Rounds, Source};
 use crate::Error;
 use crate::engine::Simulation;
 use crate::mely::{Context, Handler};
@@ -39,24 +39,18 @@ fn costs(events: usize) -> Vec<u64> {
     (0..events).map(|_| cost()).collect()
 }
 
-struct Source {
-    costs: Vec<u64>,
-    left: u32,
-}
+struct Costs(Vec<u64>);
 
-impl Source {
-    fn begin(&mut self, cx: &mut Context<'_, Self>) {
-        if self.left == 0 {
-            return;
-        }
-        self.left -= 1;
-        let round = Round::begin(cx.colored(), &ROUND, Self::begin);
-        for &cycles in &self.costs {
+impl Source for Costs {
+    const ROUND: &'static Handler = &ROUND;
+
+    fn post(&mut self, round: &Arc<Round<Self>>, cx: &mut Context<'_, Rounds<Self>>) {
+        for &cycles in &self.0 {
             let handler = match cycles {
                 SHORT_CYCLES => &SHORT,
                 _ => &LONG,
             };
-            let round = Arc::clone(&round);
+            let round = Arc::clone(round);
             cx.post_fresh_via(handler, move |_, cx| {
                 cx.spend(cycles);
                 drop(round);
@@ -65,20 +59,10 @@ impl Source {
     }
 }
 
-fn build(simulation: &Simulation, size: Size) -> Result<Begin, Error> {
-    let events = match size {
+fn build(simulation: &Simulation, setup: &Setup) -> Result<Begin, Error> {
+    let events = match setup.size {
         Size::Full => EVENTS,
         Size::Small => SMALL_EVENTS,
     };
-    let options = simulation.handle().color_options().pinned(0);
-    let source = options.colored(Source {
-        costs: costs(events),
-        left: 0,
-    })?;
-    Ok(Box::new(move |_, rounds| {
-        source.via(&ROUND).post(move |source, cx| {
-            source.left = rounds;
-            source.begin(cx);
-        });
-    }))
+    rounds::build(simulation, Costs(costs(events)))
 }

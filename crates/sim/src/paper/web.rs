@@ -7,6 +7,8 @@
 //! | Accept, DecClientAccepted | 1: begin on the second core |
 //! | ReadRequest, ParseRequest, CheckInCache, WriteResponse, Close | the connection's |
 //!
+//! In seed 002 Accept and Close have one color, which begins on the first core.
+//!
 //! Clients in a closed loop ask for files of 1 KB: in seed 000 with 150 requests a
 //! connection, in seed 002 with one.
 
@@ -14,16 +16,15 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use super::assumed::Open;
 use super::clients::Clients;
 use super::epoll::Ready;
 use super::pipeline;
-use super::program::{Begin, Workload};
+use super::program::{Begin, Setup, Workload};
 use crate::Error;
 use crate::engine::Simulation;
 use crate::mely::{Access, Color, Colored, Context, Handler, Region};
 
-/// Of the papers' 200 to 2000 clients a number in the middle.
-const CLIENTS: u32 = 1_000;
 /// Requests of a round.
 const ROUND: u64 = 1_000;
 
@@ -65,8 +66,13 @@ pub(super) static MELY: Workload = Workload {
     cores: &[],
     counted: ANSWERS,
     warm: 5,
-    rounds: 40,
-    build: |simulation, _size| build(simulation, 150, false),
+    rounds: 120,
+    build: |simulation, setup| build(simulation, setup, 150, Kind::Second),
+};
+
+pub(super) static MELY_COPIES: Workload = Workload {
+    build: |simulation, setup| build(simulation, setup, 150, Kind::Copies),
+    ..MELY
 };
 
 pub(super) static CFSE: Workload = Workload {
@@ -74,8 +80,25 @@ pub(super) static CFSE: Workload = Workload {
     counted: ANSWERS,
     warm: 3,
     rounds: 20,
-    build: |simulation, _size| build(simulation, 1, true),
+    build: |simulation, setup| build(simulation, setup, 1, Kind::First),
 };
+
+pub(super) static CFSE_COPIES: Workload = Workload {
+    build: |simulation, setup| build(simulation, setup, 1, Kind::Copies),
+    ..CFSE
+};
+
+/// Where a server accepts.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// One server, which accepts on the second core.
+    Second,
+    /// One server, which accepts and closes on the first, and can be pinned there.
+    First,
+    /// A server on each core, with its share of the clients: N-copy, of the same
+    /// handlers.
+    Copies,
+}
 
 /// The connections that Epoll watches, by client.
 type Watched = Vec<Option<Colored<Connection>>>;
@@ -88,6 +111,11 @@ struct Server {
     /// no time of the program's.
     open: Vec<AtomicBool>,
     requests: u32,
+    in_step: bool,
+    /// Whether Close has the color of Accept.
+    gate_closes: bool,
+    /// Where all connections are; else they are on all cores in turn.
+    only_home: Option<usize>,
     epoll: Colored<Watched>,
     gate: Color,
 }
@@ -136,14 +164,28 @@ impl Server {
         }
     }
 
+    fn close<T: Send + 'static>(&self, client: u32, cx: &mut Context<'_, T>) {
+        cx.spend(CLOSE_CYCLES);
+        self.set_open(client, false);
+    }
+
+    /// DecClientAccepted.
+    fn count(&self, client: u32, cx: &mut Context<'_>) {
+        cx.spend(COUNT_CYCLES);
+        self.clients.answer(client);
+    }
+
     fn accept(self: &Arc<Self>, client: u32, cx: &mut Context<'_>) {
         cx.spend(ACCEPT_CYCLES);
         let handle = cx.handle();
-        let home = client as usize % handle.workers();
+        let home = self.only_home.unwrap_or(client as usize % handle.workers());
         let connection = handle.color_options().home(home).colored(Connection {
             client,
-            // Not all connections end at the same time.
-            left: 1 + client.wrapping_mul(7) % self.requests,
+            left: match self.in_step {
+                true => self.requests,
+                // Not all connections end at the same time.
+                false => 1 + client.wrapping_mul(7) % self.requests,
+            },
             server: Arc::clone(self),
         });
         // The home is a worker: it was taken modulo their number.
@@ -190,47 +232,75 @@ impl Connection {
         self.left -= 1;
         if self.left > 0 {
             self.server.clients.answer(self.client);
+        } else if self.server.gate_closes {
+            let (server, client) = (Arc::clone(&self.server), self.client);
+            let gate = self.server.gate.via(&CLOSE);
+            gate.post(move |(), cx| {
+                server.close(client, cx);
+                server.count(client, cx);
+            });
         } else {
             cx.post_via(&CLOSE, Self::close);
         }
     }
 
     fn close(&mut self, cx: &mut Context<'_, Self>) {
-        cx.spend(CLOSE_CYCLES);
-        self.server.set_open(self.client, false);
-        let (gate, server, client) = (
-            self.server.gate.clone(),
-            Arc::clone(&self.server),
-            self.client,
-        );
-        gate.via(&COUNT).post(move |(), cx| {
-            cx.spend(COUNT_CYCLES);
-            server.clients.answer(client);
-        });
+        self.server.close(self.client, cx);
+        let (server, client) = (Arc::clone(&self.server), self.client);
+        let gate = self.server.gate.via(&COUNT);
+        gate.post(move |(), cx| server.count(client, cx));
     }
 }
 
-fn build(simulation: &Simulation, requests: u32, pin_gate: bool) -> Result<Begin, Error> {
-    let handle = simulation.handle();
+impl Server {
+    /// The server of which `core` is the first, or the only one.
+    fn new(
+        simulation: &Simulation,
+        setup: &Setup,
+        clients: &Arc<Clients>,
+        (kind, core, requests): (Kind, usize, u32),
+    ) -> Result<Arc<Self>, Error> {
+        let number = setup.assumed.count(Open::WebClients);
+        let handle = simulation.handle();
+        let (gate, only_home) = match kind {
+            Kind::Second => (handle.color_options().home(1), None),
+            Kind::First => (handle.color_options().pinned_by_policy(0), None),
+            Kind::Copies => (handle.color_options().pinned(core), Some(core)),
+        };
+        Ok(Arc::new(Server {
+            clients: Arc::clone(clients),
+            ready: Ready::new(setup),
+            open: (0..number).map(|_| AtomicBool::new(false)).collect(),
+            requests,
+            in_step: setup.assumed.get(Open::WebInStep) == 1,
+            only_home,
+            gate_closes: kind == Kind::First,
+            epoll: handle
+                .color_options()
+                .pinned(core)
+                .colored(vec![None; number])?,
+            gate: gate.fresh()?,
+        }))
+    }
+}
+
+fn build(
+    simulation: &Simulation,
+    setup: &Setup,
+    requests: u32,
+    kind: Kind,
+) -> Result<Begin, Error> {
     let clients = Arc::<Clients>::default();
-    let gate = match pin_gate {
-        true => handle.color_options().pinned_by_policy(1),
-        false => handle.color_options().home(1),
+    let cores = match kind {
+        Kind::Second | Kind::First => 1,
+        Kind::Copies => simulation.handle().workers(),
     };
-    let server = Arc::new(Server {
-        clients: Arc::clone(&clients),
-        ready: Ready::default(),
-        open: (0..CLIENTS).map(|_| AtomicBool::new(false)).collect(),
-        requests,
-        epoll: handle
-            .color_options()
-            .pinned(0)
-            .colored(vec![None; CLIENTS as usize])?,
-        gate: gate.fresh()?,
-    });
-    let ask = Rc::new(move |client| server.arrive(client));
+    let server = |core| Server::new(simulation, setup, &clients, (kind, core, requests));
+    let servers = (0..cores).map(server).collect::<Result<Vec<_>, _>>()?;
+    let number = setup.assumed.get(Open::WebClients) as u32;
+    let ask = Rc::new(move |client: u32| servers[client as usize % servers.len()].arrive(client));
     Ok(Box::new(move |simulation, rounds| {
         let requests = u64::from(rounds) * ROUND;
-        clients.start(simulation, (CLIENTS, 1), requests, Rc::clone(&ask) as _);
+        clients.start(simulation, (number, 1), requests, Rc::clone(&ask) as _);
     }))
 }

@@ -53,6 +53,8 @@ pub struct Point {
     pub steals_per_second: f64,
     /// The share of all cores' time that goes into locked queues, waiting included.
     pub locking: f64,
+    /// What the runtime takes a steal to cost at the end.
+    pub steal_cost_cycles: u64,
 }
 
 /// Measures a point. The same every time.
@@ -140,5 +142,6 @@ fn point(
         per_second: counted(after).saturating_sub(counted(before)) as f64 / seconds,
         steals_per_second: more(|w| w.steals) / seconds,
         locking: more(|w| w.lock_cycles + w.lock_wait_cycles) / (cycles * cores as f64),
+        steal_cost_cycles: after.steal_cost_cycles,
     }
 }
