@@ -23,6 +23,7 @@ use self::costs::Costs;
 pub(crate) use self::costs::{HandlerCounts, HandlerTable, new_table};
 use self::outbox::Outbox;
 pub(crate) use self::outside::Driver;
+use self::steal::LOOK_BESIDE_TURNS;
 pub(crate) use self::thread::{run_worker, with_any_current, with_current};
 use self::traced::WorkerTracer;
 use crate::cell::{CellPool, ColorRef, Here, Lent, OwnedColor, Running};
@@ -183,8 +184,11 @@ impl Worker {
         if self.shared.idle.hint().any() {
             self.share_with_idle_cores();
         }
-        if self.steals_beside && self.ready.len() + self.pinned.len() <= 1 {
-            self.steal_beside();
+        if self.steals_beside {
+            match self.ready.len() + self.pinned.len() {
+                0 | 1 => self.steal_beside(),
+                _ => self.until_look_beside.set(LOOK_BESIDE_TURNS),
+            }
         }
         loop {
             if let Some(color) = self.next_color() {

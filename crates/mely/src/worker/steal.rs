@@ -13,9 +13,11 @@ use crate::remote::Remote;
 /// A steal that took longer was interrupted, and says nothing of what steals cost.
 const STEAL_COST_MAX_CYCLES: u64 = 20_000;
 
-/// How many turns a worker waits after it has looked in vain for work beside its one
-/// color: a look takes a line from each victim, 100 ns, a turn 50 ns or more.
-const LOOK_BESIDE_TURNS: u32 = 32;
+/// For how many turns a worker has one color at the most before it looks for work beside
+/// it, and looks again: a look takes a line from each victim, 100 ns, a turn 50 ns or
+/// more. A server whose cores are loaded alike is often down to one color for a turn or
+/// two; if it stole then, it would carry its connections about.
+pub(super) const LOOK_BESIDE_TURNS: u32 = 32;
 
 impl Worker {
     /// Takes colors from another core. Returns whether there is something to run.
@@ -46,9 +48,10 @@ impl Worker {
         }
         let offers_much = |&&victim: &&usize| self.shared.remotes[victim].offers_much(&self.worth);
         let busy = self.victims.iter().find(offers_much);
-        if !busy.is_some_and(|&victim| self.steal_from(victim)) {
-            self.until_look_beside.set(LOOK_BESIDE_TURNS);
+        if let Some(&victim) = busy {
+            self.steal_from(victim);
         }
+        self.until_look_beside.set(LOOK_BESIDE_TURNS);
     }
 
     fn steal_from(&self, victim: usize) -> bool {
