@@ -1,7 +1,6 @@
 //! Where figures come from: beside `NAME.json` stands `NAME.machine.json`, with the
 //! command, the machine and the day.
 
-use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -31,7 +30,7 @@ impl Provenance {
     fn now() -> Self {
         let since = SystemTime::now().duration_since(UNIX_EPOCH);
         Self {
-            command: command(std::env::args_os()),
+            command: mely_plot::published(std::env::args_os()),
             machine: Machine::detect(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             date: utc(since.map_or(0, |since| since.as_secs())),
@@ -73,33 +72,6 @@ fn beside(figures: &Path) -> PathBuf {
     figures.with_extension(SUFFIX)
 }
 
-/// A command line as it can be published: paths of this machine become names.
-fn command(args: impl IntoIterator<Item = OsString>) -> String {
-    let args = args.into_iter().enumerate().map(|(at, arg)| {
-        let arg = arg.to_string_lossy();
-        match (at, arg.split_once('=')) {
-            (0, _) => name_of(&arg).to_owned(),
-            (_, Some((option, value))) => format!("{option}={}", without_directories(value)),
-            (_, None) => without_directories(&arg).to_owned(),
-        }
-    });
-    args.collect::<Vec<_>>().join(" ")
-}
-
-/// A path in the file system becomes its last name; what only has a slash in it, as
-/// `mely/adaptive` or a path inside the repository, stays.
-fn without_directories(arg: &str) -> &str {
-    match arg.starts_with(['/', '.', '~']) {
-        true => name_of(arg),
-        false => arg,
-    }
-}
-
-fn name_of(path: &str) -> &str {
-    let name = Path::new(path).file_name().and_then(|name| name.to_str());
-    name.unwrap_or(path)
-}
-
 /// A time as ISO 8601 has it, from the seconds since 1970.
 fn utc(seconds: u64) -> String {
     const DAY: u64 = 86_400;
@@ -137,25 +109,6 @@ fn days_of_month(year: u64, month: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn directories_of_this_machine_are_left_out() {
-        let line = [
-            "/opt/build/mely",
-            "bench",
-            "peers",
-            "--impl",
-            "mely/mely-base,tokio",
-            "--json=/srv/me/peers.json",
-            "--mely",
-            "../me/mely",
-        ];
-        let said = command(line.map(OsString::from));
-        assert_eq!(
-            said,
-            "mely bench peers --impl mely/mely-base,tokio --json=peers.json --mely mely"
-        );
-    }
 
     #[test]
     fn days_are_those_of_the_calendar() {

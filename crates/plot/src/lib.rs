@@ -7,11 +7,14 @@
 //! | `style` | colors, text and sizes |
 //! | `number` | numbers as they stand in pictures and tables |
 //! | `curves` | curves over the number of cores |
+//! | `command` | the command that gave the figures |
 
+mod command;
 mod curves;
 mod number;
 mod style;
 
+pub use command::published;
 pub use curves::{Curve, Panel, Picture};
 pub use number::{short, tick};
 pub use style::{Area, BACKGROUND, Failed, GREY, GRID, INK, OURS, TEXT, WIDTH, failed, text};
