@@ -30,10 +30,13 @@ pub(crate) fn line_for_writing<T>(at: *const T) {
     crate::probe::prefetch(at, Access::Write);
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     {
-        use core::arch::x86_64::{_MM_HINT_ET0, _mm_prefetch};
+        // By its name: from the intrinsic the compiler makes a fetch for reading, unless
+        // it may use all that the processor has.
         // SAFETY: a prefetch never faults and changes nothing that can be observed;
         // processors without this form take it for no operation.
-        unsafe { _mm_prefetch::<_MM_HINT_ET0>(at.cast()) };
+        unsafe {
+            core::arch::asm!("prefetchw [{}]", in(reg) at, options(nostack, readonly, preserves_flags));
+        }
     }
     #[cfg(all(target_arch = "aarch64", not(miri)))]
     {
