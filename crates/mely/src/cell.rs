@@ -194,7 +194,7 @@ impl ColorRef {
     /// Asks for the line that posting writes.
     #[inline]
     pub(crate) fn prefetch_for_post(&self) {
-        prefetch::line_for_writing(self.0.as_ptr());
+        prefetch::line(self.0.as_ptr());
     }
 
     /// Gives an event to the color. Whoever gets the color back has become its

@@ -95,7 +95,7 @@ impl<T> Pool<T> {
         }
         let block = hot.pop();
         if let Some(later) = hot.iter().nth_back(PREFETCH_BLOCKS) {
-            prefetch::line_for_writing(&raw const **later);
+            prefetch::line(&raw const **later);
         }
         block
     }

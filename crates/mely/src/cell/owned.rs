@@ -277,7 +277,7 @@ impl OwnedColor {
     #[inline]
     pub(crate) fn prefetch_inbox(&self, behind: usize) {
         // They will be written: each is linked to the one after it.
-        self.cell().inbox.look(behind, prefetch::line_for_writing);
+        self.cell().inbox.look(behind, prefetch::line);
     }
 
     /// Asks for the line of the state that its first event works on; touches both.
