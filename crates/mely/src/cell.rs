@@ -33,8 +33,8 @@ use crate::origin::Origin;
 use crate::panics::drop_safely;
 use crate::pool::Pool;
 use crate::prefetch;
-use crate::probe;
 use crate::shared::Shared;
+use crate::slab::{Block, in_slab};
 use crate::sync::{Arc, AtomicU16, AtomicUsize, Mutex, lock, unpoison};
 use crate::worker;
 
@@ -112,7 +112,7 @@ impl ColorRef {
         let mut cell = reused.unwrap_or_else(|| ColorCell::new(shared));
         cell.begin(id, traits);
         cell.marks.give_out();
-        Self(NonNull::from(Box::leak(cell)))
+        Self(cell.into_raw())
     }
 
     #[inline]
@@ -236,8 +236,8 @@ impl Clone for ColorRef {
 }
 
 impl ColorCell {
-    fn new(shared: &Arc<Shared>) -> Box<Self> {
-        probe::born(Box::new(Self {
+    fn new(shared: &Arc<Shared>) -> Block<Self> {
+        Block::new(Self {
             inbox: Inbox::new_closed(),
             refs: AtomicUsize::new(0),
             link: Cell::new(None),
@@ -254,7 +254,7 @@ impl ColorCell {
             },
             shared: Arc::clone(shared),
             states: Mutex::new(None),
-        }))
+        })
     }
 
     /// Makes an unused cell an idle color with one reference.
@@ -302,9 +302,9 @@ impl ColorCell {
     ///
     /// As for [`end`](Self::end).
     #[inline]
-    unsafe fn end_state(cell: NonNull<Self>) -> Box<Self> {
-        // SAFETY: the caller has the last reference; the cell was boxed.
-        let mut cell = unsafe { Box::from_raw(cell.as_ptr()) };
+    unsafe fn end_state(cell: NonNull<Self>) -> Block<Self> {
+        // SAFETY: the caller has the last reference, which is the pointer of the block.
+        let mut cell = unsafe { Block::from_raw(cell) };
         let states = unpoison(cell.states.get_mut()).take();
         if states.is_some() {
             drop_safely(states);
@@ -315,4 +315,6 @@ impl ColorCell {
 
 /// Unused cells of a worker: they keep their reference to the runtime, so that a
 /// fresh color costs no locked instruction.
-pub(crate) type CellPool = Pool<ColorCell>;
+pub(crate) type CellPool = Pool<Block<ColorCell>>;
+
+in_slab!(ColorCell);

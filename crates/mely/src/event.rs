@@ -13,6 +13,7 @@ use crate::pool::Pool;
 use crate::prefetch;
 use crate::probe::{self, Work};
 use crate::region::Access;
+use crate::slab::{Block, in_slab};
 
 /// What a closure may hold to be stored in the node itself; larger ones are boxed.
 type Inline = [usize; 4];
@@ -37,10 +38,12 @@ unsafe impl Send for Node {}
 const _: () = assert!(size_of::<Node>() == 64);
 
 /// Free memory for a node.
-pub(crate) type NodeMemory = Box<MaybeUninit<Node>>;
+pub(crate) type NodeMemory = Block<MaybeUninit<Node>>;
+
+in_slab!(MaybeUninit<Node>);
 
 /// The free nodes of a worker.
-pub(crate) type NodePool = Pool<MaybeUninit<Node>>;
+pub(crate) type NodePool = Pool<NodeMemory>;
 
 struct VTable {
     /// Takes the closure out of the node, hands the node back, and calls.
@@ -135,8 +138,8 @@ impl Event {
             Typed::<T, F>::BOXED
         };
         let reused = pool.and_then(Pool::take);
-        let memory = reused.unwrap_or_else(|| probe::born(Box::new_uninit()));
-        let node: NonNull<Node> = NonNull::from(Box::leak(memory)).cast();
+        let memory = reused.unwrap_or_else(|| Block::new(MaybeUninit::uninit()));
+        let node: NonNull<Node> = memory.into_raw().cast();
         probe::work(Work::Post, 1);
         probe::touch(node.as_ptr(), Access::Write);
         // SAFETY: the node is free memory of the right size and ours alone; the
@@ -238,7 +241,7 @@ impl Event {
         // SAFETY: the caller vouches for the type; it is read once, since the
         // event that owned it has been given up.
         let payload = unsafe { (*node.as_ptr()).payload.get().cast::<P>().read() };
-        // SAFETY: nothing in the node is alive any more; its memory was a box.
+        // SAFETY: nothing in the node is alive any more.
         let memory = unsafe { free(node) };
         if let Some(pool) = pool {
             pool.keep(memory);
@@ -270,8 +273,8 @@ impl Drop for Event {
 ///
 /// The caller owns the node, and nothing in it is alive.
 unsafe fn free(node: NonNull<Node>) -> NodeMemory {
-    // SAFETY: `Event::new` leaked exactly this box.
-    unsafe { Box::from_raw(node.cast::<MaybeUninit<Node>>().as_ptr()) }
+    // SAFETY: `Event::new` gave away exactly this block.
+    unsafe { Block::from_raw(node.cast()) }
 }
 
 /// The tables of a closure type.

@@ -76,6 +76,7 @@ mod shared;
 pub mod signal;
 #[cfg(feature = "virtual")]
 pub mod simulated;
+mod slab;
 mod sync;
 mod task;
 mod timers;

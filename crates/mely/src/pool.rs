@@ -8,6 +8,7 @@
 //! aligned to a cache line.
 
 use core::cell::{Cell, RefCell};
+use core::ops::Deref;
 use std::sync::{Arc, PoisonError};
 
 use crate::prefetch;
@@ -23,12 +24,12 @@ const CHUNK: usize = 256;
 const PREFETCH_BLOCKS: usize = 8;
 
 /// Free blocks that all workers of a runtime share.
-pub(crate) struct Reserve<T> {
-    chunks: Mutex<Vec<Vec<Box<T>>>>,
+pub(crate) struct Reserve<B> {
+    chunks: Mutex<Vec<Vec<B>>>,
     chunks_max: usize,
 }
 
-impl<T> Reserve<T> {
+impl<B> Reserve<B> {
     /// A reserve of up to `blocks_max` blocks; more are freed.
     pub(crate) fn new(blocks_max: usize) -> Arc<Self> {
         Arc::new(Self {
@@ -43,7 +44,7 @@ impl<T> Reserve<T> {
         drop(all);
     }
 
-    fn put(&self, chunk: Vec<Box<T>>) {
+    fn put(&self, chunk: Vec<B>) {
         let mut chunks = self.chunks.lock().unwrap_or_else(PoisonError::into_inner);
         if chunks.len() < self.chunks_max {
             chunks.push(chunk);
@@ -53,23 +54,23 @@ impl<T> Reserve<T> {
         }
     }
 
-    fn get(&self) -> Option<Vec<Box<T>>> {
+    fn get(&self) -> Option<Vec<B>> {
         let mut chunks = self.chunks.lock().unwrap_or_else(PoisonError::into_inner);
         chunks.pop()
     }
 }
 
 /// Free blocks of a worker.
-pub(crate) struct Pool<T> {
+pub(crate) struct Pool<B> {
     /// The block freed last: a handler that posts one event for each that it runs
     /// needs no other.
-    hottest: Cell<Option<Box<T>>>,
-    hot: RefCell<Vec<Box<T>>>,
-    reserve: Arc<Reserve<T>>,
+    hottest: Cell<Option<B>>,
+    hot: RefCell<Vec<B>>,
+    reserve: Arc<Reserve<B>>,
 }
 
-impl<T> Pool<T> {
-    pub(crate) fn new(reserve: &Arc<Reserve<T>>) -> Self {
+impl<B: Deref<Target: Sized>> Pool<B> {
+    pub(crate) fn new(reserve: &Arc<Reserve<B>>) -> Self {
         Self {
             hottest: Cell::new(None),
             hot: RefCell::new(Vec::new()),
@@ -79,7 +80,7 @@ impl<T> Pool<T> {
 
     /// Takes a block, if there is one.
     #[inline]
-    pub(crate) fn take(&self) -> Option<Box<T>> {
+    pub(crate) fn take(&self) -> Option<B> {
         // Not by `or_else`, which is called and not inlined.
         match self.hottest.take() {
             Some(block) => Some(block),
@@ -88,7 +89,7 @@ impl<T> Pool<T> {
     }
 
     #[inline(never)]
-    fn take_hot(&self) -> Option<Box<T>> {
+    fn take_hot(&self) -> Option<B> {
         let mut hot = self.hot.borrow_mut();
         if hot.is_empty() {
             *hot = self.reserve.get()?;
@@ -102,14 +103,14 @@ impl<T> Pool<T> {
 
     /// Keeps a block.
     #[inline]
-    pub(crate) fn keep(&self, block: Box<T>) {
+    pub(crate) fn keep(&self, block: B) {
         if let Some(older) = self.hottest.replace(Some(block)) {
             self.keep_hot(older);
         }
     }
 
     #[inline(never)]
-    fn keep_hot(&self, block: Box<T>) {
+    fn keep_hot(&self, block: B) {
         let mut hot = self.hot.borrow_mut();
         hot.push(block);
         if hot.len() >= 2 * CHUNK {

@@ -2,7 +2,6 @@
 
 mod colors;
 
-use core::mem::MaybeUninit;
 use core::ptr::NonNull;
 use std::collections::HashMap;
 use std::sync::OnceLock;
@@ -15,7 +14,7 @@ use crate::clock::Clock;
 use crate::color::{Color, Colored};
 use crate::config::Config;
 use crate::counters::EventCounts;
-use crate::event::{Event, Node, StatePtr};
+use crate::event::{Event, NodeMemory, StatePtr};
 use crate::handler::Handler;
 use crate::idle::{Idle, WORKERS_MAX};
 use crate::inbox::Pushed;
@@ -26,6 +25,7 @@ use crate::pool::Reserve;
 use crate::reactor::{Reactor, Watch};
 use crate::remote::Remote;
 use crate::room::Room;
+use crate::slab::Block;
 use crate::sync::{Arc, AtomicBool, AtomicU64, AtomicUsize, plain, unpoison};
 use crate::timers::Delayed;
 use crate::worker::{self, Worker};
@@ -63,9 +63,9 @@ pub(crate) struct Shared {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) remotes: Box<[Arc<Remote>]>,
     pub(crate) idle: Idle,
-    pub(crate) free_nodes: Arc<Reserve<MaybeUninit<Node>>>,
+    pub(crate) free_nodes: Arc<Reserve<NodeMemory>>,
     /// Emptied at the end, as each cell refers to this very structure.
-    pub(crate) free_cells: Arc<Reserve<ColorCell>>,
+    pub(crate) free_cells: Arc<Reserve<Block<ColorCell>>>,
     /// What threads outside the runtime made happen to events.
     pub(crate) outside: EventCounts,
     /// Colors that end once no outbox can hold them.

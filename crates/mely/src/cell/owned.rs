@@ -229,7 +229,7 @@ impl OwnedColor {
         cell.inbox.begin(true);
         // It is made where it runs.
         cell.marks.arrive(Here::new(traits.home));
-        Self(NonNull::from(Box::leak(cell)))
+        Self(cell.into_raw())
     }
 
     /// Whether nobody else has ever referred to the color, and nothing is pending: it
