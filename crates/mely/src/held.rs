@@ -256,6 +256,21 @@ impl<T> Iterator for Claim<T> {
         Some(unsafe { (*slot.get()).assume_init_read() })
     }
 
+    /// Elements go from where they are to where they are wanted: by way of an `Option`
+    /// each would be written to the stack and read back in other pieces.
+    #[inline]
+    fn fold<R, F: FnMut(R, T) -> R>(mut self, begin: R, mut work: F) -> R {
+        let mut result = begin;
+        while self.next.slot != self.end {
+            // SAFETY: as in `next`.
+            let (slot, behind) = unsafe { self.next.slot() };
+            self.next = behind;
+            // SAFETY: as in `next`.
+            result = work(result, unsafe { (*slot.get()).assume_init_read() });
+        }
+        result
+    }
+
     fn size_hint(&self) -> (usize, Option<usize>) {
         let left = self.end - self.next.slot;
         (left, Some(left))

@@ -34,6 +34,7 @@ impl Worker {
 
     /// Offers a short color that became ready behind a long event: it must not wait
     /// for that to end while another core has nothing to do.
+    #[inline(always)]
     pub(super) fn keep_while_holding(&self, color: Ticketed<Ready>) {
         let held = self.held.as_ref();
         let Some(held) = held.filter(|_| self.shared.config.heuristics.learn) else {

@@ -96,10 +96,9 @@ impl Worker {
     fn take_back_held(&self) {
         let (claim, left) = self.claim_held(self.remote(), BUNDLE_COLORS, u64::MAX);
         self.oldest_held.set(left);
-        claim
-            .into_iter()
-            .flatten()
-            .for_each(|color| self.ready.push(color));
+        if let Some(claim) = claim {
+            claim.for_each(|color| self.ready.push(color));
+        }
     }
 
     /// Takes back what is held and older than all private colors.
