@@ -335,7 +335,9 @@ impl Worker {
     }
 
     /// Queues a color on this core, out of the reach of thieves.
-    #[inline]
+    // Always: a color handed over in memory is written in pieces and read back in others,
+    // which the processor can only do once all earlier writes are in the cache.
+    #[inline(always)]
     fn keep(&self, color: Ticketed<Ready>) {
         match color.color().is_pinned() {
             true => self.pinned.push(color),
