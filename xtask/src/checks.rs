@@ -12,7 +12,7 @@ pub(crate) const LOOM_PREEMPTIONS_DEEP: u32 = 3;
 
 /// Which of `mely`'s unit tests Miri runs: those whose path has one of these
 /// words. The rest needs system calls that Miri does not have.
-const MIRI_FILTERS: &[&str] = &["queue", "held", "node", "pool", "inbox", "mailbox"];
+const MIRI_FILTERS: &[&str] = &["queue", "held", "node", "pool", "inbox", "mailbox", "block"];
 
 /// Cases of a property test under Miri, which interprets every instruction.
 const MIRI_PROPTEST_CASES: &str = "8";

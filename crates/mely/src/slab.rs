@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_that_is_torn_down_gets_blocks_too() {
+    fn blocks_come_to_a_thread_that_is_torn_down_too() {
         struct Late(Arc<()>);
         impl Drop for Late {
             fn drop(&mut self) {
@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn a_raw_block_is_taken_back() {
+    fn raw_blocks_are_taken_back() {
         let count = Arc::new(());
         let mut block = counted(1, &count);
         block.number[0] = 9;
