@@ -18,12 +18,21 @@ use crate::probe::{self, Work};
 use crate::ready::Ready;
 use crate::shared::Phase;
 
-/// Every how many turns one event of the turn is timed.
+/// Every how many turns, on average, one event of the turn is timed.
 ///
 /// Two reads of the counter and what is computed from them cost some 40 ns; at one
 /// turn in 32 that is about 1 ns a turn, while a cost that changes is followed within
 /// some hundred turns.
 const SAMPLE_TURNS: u32 = 32;
+
+/// How many turns lie between a sample and the next: from half to one and a half of
+/// [`SAMPLE_TURNS`]. Turns often come in a rhythm (a request, its answer), and samples
+/// that kept time with it would always meet the same event.
+fn turns_after(sample: u32) -> u32 {
+    // 2^32 by the golden ratio: of numbers in a row the highest bits are spread evenly.
+    let spread = sample.wrapping_mul(0x9E37_79B9) >> (u32::BITS - SAMPLE_TURNS.ilog2());
+    SAMPLE_TURNS / 2 + 1 + spread
+}
 
 /// How many turns ahead the line of a color is fetched into the cache.
 ///
@@ -106,7 +115,12 @@ impl Worker {
             self.end_turn(color);
             return;
         }
-        let turn = Turn::new(batch, color.len(), self.next_sample(), fresh, moved);
+        let sample = self.next_sample();
+        if sample.is_some() {
+            // Any of its events may be the one that is timed.
+            color.take_inbox(|e| self.costs.weigh_new(e));
+        }
+        let turn = Turn::new(batch, color.len(), sample, fresh, moved);
         self.running.put(color);
         let turns = || catch_unwind(AssertUnwindSafe(|| self.run_turns(&turn)));
         while let Err(panic) = turns() {
@@ -202,7 +216,7 @@ impl Worker {
             return None;
         }
         self.until_sample
-            .set((SAMPLE_TURNS, sample.wrapping_add(1)));
+            .set((turns_after(sample), sample.wrapping_add(1)));
         Some(sample)
     }
 
