@@ -90,13 +90,13 @@ fn a_seed_is_the_same_run_everywhere() {
 }
 
 const HASHES: [u64; 8] = [
-    0xc41c_01e8_d764_f549,
-    0xf685_5321_ead2_253d,
-    0xa816_cf21_df42_d100,
-    0x6720_d00d_c4b5_5079,
-    0x2784_164e_3762_e6e3,
-    0x4438_d3a1_5a86_e792,
-    0x53de_e258_4b3b_f58f,
+    0x155b_8335_77eb_1f56,
+    0x6ae6_6870_1529_bd07,
+    0xb2f5_5dc7_d442_cacf,
+    0x345e_9d8b_4585_0e9c,
+    0x61d4_01ea_4f68_17ce,
+    0xf16f_1a8f_4280_be5d,
+    0xce7b_1439_f393_f725,
     0x5ac4_1223_e894_7e66,
 ];
 
