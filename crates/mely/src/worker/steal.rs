@@ -199,31 +199,23 @@ impl Worker {
         }
     }
 
-    /// Offers about half of the short colors to cores that have nothing to do, unless
-    /// what is offered or held already is worth a wake-up.
+    /// Offers about half of the short colors to cores that have nothing to do.
     pub(super) fn share_with_idle_cores(&self) {
         let idle = self.shared.idle.hint();
         if !idle.any() || self.ready.len() < 2 {
             return;
         }
-        if !self.remote().is_worth_a_wake(&self.worth) && !self.share(idle.searching() > 0) {
-            return;
-        }
-        if idle.sleeping() > 0 && idle.searching() == 0 {
-            self.shared.wake_a_thief();
-        }
-    }
-
-    /// Offers about half of the short colors. Whether that was any.
-    fn share(&self, searching: bool) -> bool {
         let mut share = self.worth.colors_to_share(
             self.ready.len(),
             self.ready.time_left_cycles(),
             self.shared.steal_cost_cycles(),
-            searching,
+            idle.searching() > 0,
         );
-        if share == 0 {
-            return false;
+        if share == 0 || self.remote().offered() > 0 {
+            if self.oldest_held.get() != u64::MAX && self.remote().is_worth_a_wake(&self.worth) {
+                self.shared.wake_a_thief();
+            }
+            return;
         }
         self.with_offers(self.remote(), |offers| {
             while share > 0 {
@@ -234,7 +226,7 @@ impl Worker {
                 offers.push_bundle(bundle);
             }
         });
-        true
+        self.shared.wake_a_thief();
     }
 
     /// Ends the search that this worker was woken for, now that it has work; the
