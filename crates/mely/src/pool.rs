@@ -4,8 +4,7 @@
 //! a linked free list is a chain of dependent cache misses. What is too many goes,
 //! a chunk at a time, to a reserve that all workers share, and comes back from there
 //! to the worker that needs it: memory that is freed on another core than the one
-//! that allocates must go home. The allocator takes 100 ns and more for a block
-//! aligned to a cache line.
+//! that allocates must go home. New blocks are of slabs (`slab.rs`).
 
 use core::cell::{Cell, RefCell};
 use core::ops::Deref;
