@@ -127,7 +127,7 @@ mod tests {
     fn miri_filters_end_the_command() {
         let commands: Vec<_> = miri().iter().map(Step::command).collect();
         assert!(
-            commands[1].ends_with(&format!("--lib -- {}", MIRI_FILTERS.join(" "))),
+            commands[1].ends_with("--lib -- queue held node pool inbox mailbox block"),
             "{commands:?}"
         );
     }

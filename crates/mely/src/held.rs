@@ -241,19 +241,29 @@ pub(crate) struct Claim<T> {
 // SAFETY: the claim is the sole owner of these elements.
 unsafe impl<T: Send> Send for Claim<T> {}
 
+impl<T> Claim<T> {
+    /// Reads the next element.
+    ///
+    /// # Safety
+    ///
+    /// One is left.
+    #[inline]
+    unsafe fn read(&mut self) -> T {
+        // SAFETY: the segment lives until all its elements have been read.
+        let (slot, behind) = unsafe { self.next.slot() };
+        self.next = behind;
+        // SAFETY: the giver has filled the slot, and this claim alone reads it, once.
+        unsafe { (*slot.get()).assume_init_read() }
+    }
+}
+
 impl<T> Iterator for Claim<T> {
     type Item = T;
 
     #[inline]
     fn next(&mut self) -> Option<T> {
-        if self.next.slot == self.end {
-            return None;
-        }
-        // SAFETY: the segment lives until all its elements have been read.
-        let (slot, behind) = unsafe { self.next.slot() };
-        self.next = behind;
-        // SAFETY: the giver has filled the slot, and this claim alone reads it, once.
-        Some(unsafe { (*slot.get()).assume_init_read() })
+        // SAFETY: one is left.
+        (self.next.slot != self.end).then(|| unsafe { self.read() })
     }
 
     /// Elements go from where they are to where they are wanted: by way of an `Option`
@@ -262,11 +272,8 @@ impl<T> Iterator for Claim<T> {
     fn fold<R, F: FnMut(R, T) -> R>(mut self, begin: R, mut work: F) -> R {
         let mut result = begin;
         while self.next.slot != self.end {
-            // SAFETY: as in `next`.
-            let (slot, behind) = unsafe { self.next.slot() };
-            self.next = behind;
-            // SAFETY: as in `next`.
-            result = work(result, unsafe { (*slot.get()).assume_init_read() });
+            // SAFETY: one is left.
+            result = work(result, unsafe { self.read() });
         }
         result
     }

@@ -62,6 +62,14 @@ mod tests {
 
     #[test]
     fn a_path_inside_the_repository_stays() {
+        let outside = [
+            "/somewhere/mely",
+            "sim",
+            "--json",
+            "/elsewhere/figures.json",
+        ];
+        let said = published(outside.map(OsString::from));
+        assert_eq!(said, "mely sim --json figures.json");
         let inside = ["mely", "--json", "bench/results/figures.json"];
         assert_eq!(published(inside.map(OsString::from)), inside.join(" "));
     }

@@ -276,7 +276,6 @@ impl OwnedColor {
     /// touches the color and these.
     #[inline]
     pub(crate) fn prefetch_inbox(&self, behind: usize) {
-        // They will be written: each is linked to the one after it.
         self.cell().inbox.look(behind, prefetch::line);
     }
 

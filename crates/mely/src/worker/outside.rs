@@ -38,7 +38,7 @@ impl Worker {
 
     /// Queues a color that comes from elsewhere.
     fn settle_in(&self, color: OwnedColor) {
-        color.take_inbox(|e| self.costs.weigh_new(e));
+        self.take_inbox(&color);
         self.make_ready(Ready::Color(color));
     }
 

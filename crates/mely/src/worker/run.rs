@@ -118,7 +118,7 @@ impl Worker {
         let sample = self.next_sample();
         if sample.is_some() {
             // Any of its events may be the one that is timed.
-            color.take_inbox(|e| self.costs.weigh_new(e));
+            self.take_inbox(&color);
         }
         let turn = Turn::new(batch, color.len(), sample, fresh, moved);
         self.running.put(color);
@@ -140,6 +140,12 @@ impl Worker {
         }
     }
 
+    /// Moves what others posted to a color to its pending events.
+    #[inline]
+    pub(super) fn take_inbox(&self, color: &OwnedColor) {
+        color.take_inbox(|e| self.costs.weigh_new(e));
+    }
+
     /// Queues a color again if more of its events wait, and gives it up if not.
     #[inline]
     fn end_turn(&self, color: OwnedColor) {
@@ -147,7 +153,7 @@ impl Worker {
             color.put_back(next);
         }
         if let Err(color) = color.release(self.cells()) {
-            color.take_inbox(|e| self.costs.weigh_new(e));
+            self.take_inbox(&color);
             self.make_ready(Ready::Color(color));
         }
     }

@@ -161,7 +161,7 @@ impl Worker {
     #[cold]
     pub(super) fn settle_stolen(&self, color: &OwnedColor) {
         color.set_home(self.here.worker);
-        color.take_inbox(|e| self.costs.weigh_new(e));
+        self.take_inbox(color);
         if self.shared.config.heuristics.penalty {
             // It was counted with what the penalty has left of it.
             let time_left = color.time_left_cycles();
