@@ -22,7 +22,8 @@ pub enum OnPanic {
     /// Loses that event only, counts it, and goes on with the next one.
     #[default]
     Continue,
-    /// Also drops all pending and later events of the color, counted as shed.
+    /// Also drops all pending and later events of the color, counted as shed. Color 0 of
+    /// a runtime with a [single reactor](ReactorKind::Single) goes on.
     PoisonColor,
     /// Ends the process.
     Abort,

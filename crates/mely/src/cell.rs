@@ -12,10 +12,10 @@ mod marks;
 mod owned;
 mod reference;
 mod running;
+mod states;
 
 use core::cell::Cell;
 use core::ptr::NonNull;
-use std::any::Any;
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -25,17 +25,18 @@ pub(crate) use self::fifo::Posted;
 pub(crate) use self::marks::Here;
 use self::marks::Marks;
 pub(crate) use self::owned::OwnedColor;
-pub(crate) use self::reference::Passing;
 pub(crate) use self::running::{Lent, Running};
+pub(crate) use self::states::States;
 use crate::event::{Event, StatePtr};
 use crate::inbox::{Inbox, Pushed};
+use crate::lives::{Lives, NO_STATES};
 use crate::origin::Origin;
 use crate::panics::drop_safely;
 use crate::pool::Pool;
 use crate::prefetch;
 use crate::shared::Shared;
 use crate::slab::{Block, in_slab};
-use crate::sync::{Arc, AtomicU16, AtomicUsize, Mutex, lock, unpoison};
+use crate::sync::{Arc, AtomicU16, AtomicUsize};
 use crate::worker;
 
 /// What distinguishes a color from others, fixed when it is made.
@@ -57,12 +58,6 @@ pub(crate) type Capacity = u32;
 
 /// No limit to what is pending.
 pub(crate) const UNBOUNDED: Capacity = Capacity::MAX;
-
-/// State that a color owns, before what it owned already.
-struct Owned<T> {
-    value: T,
-    _next: Option<Box<dyn Any + Send>>,
-}
 
 /// A color: two cache lines, of which the first has all that posting and running
 /// touch.
@@ -87,7 +82,8 @@ pub(crate) struct ColorCell {
     pending: AtomicUsize,
     traits: Traits,
     shared: Arc<Shared>,
-    states: Mutex<Option<Box<dyn Any + Send>>>,
+    /// Where the states of the color are among those of its home; see [`Lives`].
+    states: AtomicU32,
 }
 
 // SAFETY: events and states are `Send`, the rest is plain or shared data.
@@ -130,6 +126,12 @@ impl ColorRef {
         Origin::new(self.shared().number, self.traits().capacity != UNBOUNDED)
     }
 
+    /// What ends with the runtime at the latest, of the colors that began where this
+    /// one did.
+    pub(crate) fn lives(&self) -> &Lives {
+        &self.shared().remotes[usize::from(self.traits().home)].lives
+    }
+
     pub(crate) fn traits(&self) -> &Traits {
         &self.cell().traits
     }
@@ -142,16 +144,9 @@ impl ColorRef {
     /// Gives state to the color, to live as long as it.
     pub(crate) fn adopt<T: Send + 'static>(&self, state: T) -> StatePtr<T> {
         if size_of::<T>() == 0 && !core::mem::needs_drop::<T>() {
-            return StatePtr(NonNull::dangling());
+            return StatePtr::new(NonNull::dangling());
         }
-        let mut states = lock(&self.cell().states);
-        let mut owned = Box::new(Owned {
-            value: state,
-            _next: states.take(),
-        });
-        let at = StatePtr(NonNull::from(&mut owned.value));
-        *states = Some(owned);
-        at
+        self.lives().adopt(&self.cell().states, state)
     }
 
     /// Counts one more pending event, unless the color is full.
@@ -171,15 +166,6 @@ impl ColorRef {
         let capacity = self.cell().traits.capacity;
         // Relaxed: as above.
         capacity == UNBOUNDED || self.cell().pending.load(Relaxed) < capacity as usize
-    }
-
-    /// Drops the state of the color, whoever refers to it, after the runtime has
-    /// ended and no event can reach the state any more.
-    pub(crate) fn end_state(&self) {
-        if self.cell().shared.has_ended() {
-            let states = lock(&self.cell().states).take();
-            drop_safely(states);
-        }
     }
 
     /// Counts one more pending event, full or not.
@@ -253,7 +239,7 @@ impl ColorCell {
                 pinned: false,
             },
             shared: Arc::clone(shared),
-            states: Mutex::new(None),
+            states: AtomicU32::new(NO_STATES),
         })
     }
 
@@ -305,9 +291,10 @@ impl ColorCell {
     unsafe fn end_state(cell: NonNull<Self>) -> Block<Self> {
         // SAFETY: the caller has the last reference, which is the pointer of the block.
         let mut cell = unsafe { Block::from_raw(cell) };
-        let states = unpoison(cell.states.get_mut()).take();
-        if states.is_some() {
-            drop_safely(states);
+        let states = core::mem::replace(cell.states.get_mut(), NO_STATES);
+        if states != NO_STATES {
+            let home = usize::from(cell.traits.home);
+            drop_safely(cell.shared.remotes[home].lives.take_states(states));
         }
         cell
     }

@@ -3,7 +3,6 @@
 mod via;
 
 use core::fmt;
-use core::ptr::NonNull;
 use std::time::{Duration, Instant};
 
 pub use self::via::Via;
@@ -82,7 +81,7 @@ impl<T: Send + 'static> Colored<T> {
 
     /// The color, without its state.
     pub fn color(&self) -> Color {
-        Colored::from_parts(self.color.clone(), StatePtr(NonNull::dangling()))
+        Colored::from_parts(self.color.clone(), StatePtr::dangling())
     }
 
     /// Gives more state to the same color. It lives as long as the color: for the
@@ -205,9 +204,9 @@ impl<T: Send + 'static> Colored<T> {
     ///
     /// # Panics
     ///
-    /// Where [`try_with`](Self::try_with) gives an error: inside a handler of the
-    /// same runtime (of any color: waiting there could wait for itself), after a
-    /// shutdown, and when the closure panics.
+    /// Where [`try_with`](Self::try_with) gives an error: inside a handler of the same
+    /// runtime (of any color: waiting there could wait for itself) or of one that it waits
+    /// for, after a shutdown, and when the closure panics.
     pub fn with<R, F>(&self, section: F) -> R
     where
         R: Send,

@@ -2,7 +2,6 @@
 
 use core::fmt;
 use core::marker::PhantomData;
-use core::ptr::NonNull;
 use std::time::Instant;
 
 use crate::cell::OwnedColor;
@@ -45,7 +44,7 @@ impl<'a> Context<'a, ()> {
         Self {
             worker,
             color,
-            state: StatePtr(NonNull::dangling()),
+            state: StatePtr::dangling(),
             _here: PhantomData,
         }
     }
@@ -69,7 +68,7 @@ impl<T: Send + 'static> Context<'_, T> {
 
     /// The color that is being run, to keep and post to from elsewhere.
     pub fn color(&self) -> Color {
-        self.colored_as(StatePtr(NonNull::dangling()))
+        self.colored_as(StatePtr::dangling())
     }
 
     /// The color with its state, to keep and post to from elsewhere.
@@ -177,7 +176,7 @@ impl<T: Send + 'static> Context<'_, T> {
         F: FnOnce(&mut (), &mut Context<'_, ()>) + Send + 'static,
     {
         self.worker.post_fresh(|worker| {
-            let state = StatePtr(NonNull::dangling());
+            let state = StatePtr::dangling();
             worker.event(handler, state, event)
         });
     }

@@ -69,8 +69,8 @@ pub enum CallError {
     Dropped,
     /// The event panicked.
     Panicked,
-    /// A blocking call was made inside a handler of the same runtime, where waiting
-    /// could wait for itself.
+    /// A blocking call was made inside a handler of the same runtime, or of one that it
+    /// waits for, where waiting could wait for itself.
     InsideHandler,
 }
 
@@ -84,7 +84,7 @@ impl fmt::Display for CallError {
             }
             CallError::Panicked => "the event panicked; its message went to the panic hook",
             CallError::InsideHandler => {
-                "a blocking call inside a handler of the same runtime could wait for itself; \
+                "a blocking call inside a handler could wait for itself; \
                  use `post`, or await a `call` in a task"
             }
         })

@@ -2,6 +2,7 @@
 #![allow(unsafe_code)]
 
 use core::cell::{Cell, UnsafeCell};
+use core::marker::PhantomData;
 use core::mem::{ManuallyDrop, MaybeUninit};
 use core::ptr::NonNull;
 
@@ -90,7 +91,33 @@ impl mely_sched::Event for Event {
 }
 
 /// State that lives as long as its color, as an event carries it.
-pub(crate) struct StatePtr<T>(pub(crate) NonNull<T>);
+///
+/// It lends `&mut T`, so it must not be taken for one of a `T` that lives longer or
+/// shorter: it is invariant.
+pub(crate) struct StatePtr<T>(NonNull<T>, PhantomData<*mut T>);
+
+impl<T> StatePtr<T> {
+    pub(crate) const fn new(state: NonNull<T>) -> Self {
+        Self(state, PhantomData)
+    }
+
+    /// The state of a color that has none of this type: `T` has no size.
+    pub(crate) const fn dangling() -> Self {
+        const { assert!(size_of::<T>() == 0) };
+        Self::new(NonNull::dangling())
+    }
+
+    /// The state.
+    ///
+    /// # Safety
+    ///
+    /// The color has not ended, and nobody else reaches the state meanwhile.
+    #[inline]
+    pub(crate) unsafe fn as_mut(&mut self) -> &mut T {
+        // SAFETY: the caller's word.
+        unsafe { self.0.as_mut() }
+    }
+}
 
 impl<T> Clone for StatePtr<T> {
     fn clone(&self) -> Self {
@@ -278,7 +305,7 @@ unsafe fn free(node: NonNull<Node>) -> NodeMemory {
 }
 
 /// The tables of a closure type.
-struct Typed<T, F>(core::marker::PhantomData<(T, F)>);
+struct Typed<T, F>(PhantomData<(T, F)>);
 
 impl<T, F> Typed<T, F>
 where
@@ -315,7 +342,7 @@ where
     /// The caller owns the color, and no other event of it is being run.
     #[inline]
     unsafe fn call(payload: Payload<T, F>, context: &Context<'_, ()>) {
-        let mut state = payload.state.0;
+        let mut state = payload.state;
         let mut context = context.typed(payload.state);
         // SAFETY: the state lives as long as its color, and only the one event of
         // the color that is being run, this one, reaches it.

@@ -20,6 +20,7 @@ use crate::builder::Builder;
 use crate::cell::{ColorRef, OwnedColor, Traits};
 use crate::clock::Clock;
 use crate::color::Colored;
+use crate::reactor::ReadyList;
 use crate::remote::Remote;
 use crate::runtime::Handle;
 use crate::shared::{Phase, Shared};
@@ -56,13 +57,12 @@ impl LoomDriver {
 }
 
 impl Driver for LoomDriver {
-    fn wait(&self, timeout: Option<Duration>, _dispatch: bool) -> usize {
+    fn wait(&self, _ready: &mut ReadyList, timeout: Option<Duration>) {
         let mut woken = lock(&self.woken);
         while !*woken && timeout.is_none() {
             woken = crate::sync::unpoison(self.wake.wait(woken));
         }
         *woken = false;
-        0
     }
 
     fn wake(&self) {
@@ -177,7 +177,6 @@ fn stop(shared: &Arc<Shared>, workers: Vec<thread::JoinHandle<()>>) {
     for worker in workers {
         worker.join().unwrap();
     }
-    shared.forget_colors();
     assert!(
         shared.is_quiescent(),
         "posted = run + shed + cancelled + abandoned"

@@ -9,8 +9,8 @@ use crate::counters::WorkerCounts;
 use crate::fifo::Fifo;
 use crate::held::{self, Claim, Giver, Held, Taker};
 use crate::inbox::Inbox;
+use crate::lives::Lives;
 use crate::lock_time::{Waiter, lock_by};
-use crate::passes::Passes;
 use crate::ready::Ready;
 use crate::sync::{Arc, AtomicBool, AtomicU64, AtomicUsize, Mutex, lock};
 use crate::worker::{self, Driver, HandlerTable};
@@ -43,8 +43,8 @@ pub(crate) struct Remote {
     oldest_bundle: AtomicU64,
     /// The worker runs an event that may be long: thieves may take its mailbox.
     pub(crate) busy_long: AtomicBool,
-    /// Whether its outbox is in use.
-    pub(crate) passes: Passes,
+    /// What ends with the runtime at the latest.
+    pub(crate) lives: Lives,
     /// How many of its timers have been cancelled and not dropped yet.
     pub(crate) timers_cancelled: std::sync::atomic::AtomicUsize,
     pub(crate) counts: WorkerCounts,
@@ -69,7 +69,7 @@ impl Remote {
             oldest_offered: AtomicU64::new(u64::MAX),
             oldest_bundle: AtomicU64::new(u64::MAX),
             busy_long: AtomicBool::new(false),
-            passes: Passes::new(),
+            lives: Lives::new(),
             timers_cancelled: std::sync::atomic::AtomicUsize::new(0),
             counts: WorkerCounts::default(),
             handlers: worker::new_table(),

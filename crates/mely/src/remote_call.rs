@@ -7,7 +7,7 @@ use crate::color::Via;
 use crate::context::Context;
 use crate::error::CallError;
 use crate::reply;
-use crate::worker;
+use crate::waits::wait_for;
 
 /// What the caller keeps on its stack while it waits.
 struct Section<F, R> {
@@ -46,15 +46,14 @@ where
     R: Send,
     F: FnOnce(&mut T) -> R + Send,
 {
-    if worker::with_current(target.color().shared(), |worker| worker.is_some()) {
-        return Err(CallError::InsideHandler);
-    }
+    let runtime = target.target.color_ref().shared().number;
+    let _waiting = wait_for(runtime)?;
     let mut section = Section {
         call: Some(section),
         result: None,
     };
     let pointer = SectionPtr(NonNull::from(&mut section));
-    let (answerer, done) = reply::channel(target.color().shared());
+    let (answerer, done) = reply::channel(runtime);
     let event = move |state: &mut T, _: &mut Context<'_, T>| {
         // Dropped last, on a panic too: only then may the caller go on.
         let answerer = answerer;
@@ -62,14 +61,14 @@ where
         unsafe { pointer.run(state) };
         answerer.answer(Ok(()));
     };
-    // SAFETY: the event is gone when `wait` returns: it has run, or was dropped,
+    // SAFETY: the event is gone when `block` returns: it has run, or was dropped,
     // and either way the answerer was dropped after the last use of the pointer.
     // So nothing that it borrows is used after this call.
     let event = unsafe { erase(event) };
     if let Err(refused) = target.try_post(event) {
         return Err(CallError::from(&refused));
     }
-    done.wait()?;
+    done.block()?;
     section.result.ok_or(CallError::Dropped)
 }
 

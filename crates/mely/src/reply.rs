@@ -4,12 +4,13 @@ use core::fmt;
 use core::future::Future;
 use core::pin::Pin;
 use core::task::{Context, Poll, Waker};
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use crate::error::CallError;
-use crate::shared::Shared;
-use crate::sync::plain::{Condvar, Mutex, MutexGuard};
-use crate::worker;
+use crate::origin::RuntimeNumber;
+use crate::panics::call_safely;
+use crate::sync::{Condvar, Mutex, MutexGuard, lock, unpoison};
+use crate::waits::wait_for;
 
 enum Answer<R> {
     Pending(Option<Waker>),
@@ -18,15 +19,15 @@ enum Answer<R> {
 }
 
 struct Slot<R> {
-    /// The address of the runtime that answers.
-    runtime: usize,
+    /// Who answers.
+    runtime: RuntimeNumber,
     answer: Mutex<Answer<R>>,
     ready: Condvar,
 }
 
 impl<R> Slot<R> {
     fn lock(&self) -> MutexGuard<'_, Answer<R>> {
-        self.answer.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.answer)
     }
 }
 
@@ -42,9 +43,9 @@ pub struct Reply<R>(Arc<Slot<R>>);
 /// The other end: answers once, with an error if it is dropped.
 pub(crate) struct Answerer<R>(Option<Arc<Slot<R>>>);
 
-pub(crate) fn channel<R>(shared: &crate::sync::Arc<Shared>) -> (Answerer<R>, Reply<R>) {
+pub(crate) fn channel<R>(runtime: RuntimeNumber) -> (Answerer<R>, Reply<R>) {
     let slot = Arc::new(Slot {
-        runtime: crate::sync::Arc::as_ptr(shared).addr(),
+        runtime,
         answer: Mutex::new(Answer::Pending(None)),
         ready: Condvar::new(),
     });
@@ -60,8 +61,10 @@ impl<R> Answerer<R> {
         let Some(slot) = self.0.take() else { return };
         let before = std::mem::replace(&mut *slot.lock(), Answer::Ready(result));
         slot.ready.notify_all();
+        // It may be a handler's panic that ends this, and a second one would end the
+        // process.
         if let Answer::Pending(Some(waker)) = before {
-            waker.wake();
+            call_safely(|| waker.wake());
         }
     }
 }
@@ -80,15 +83,15 @@ impl<R> Reply<R> {
     ///
     /// # Errors
     ///
-    /// As when awaited; [`CallError::InsideHandler`] inside a handler of the same
-    /// runtime, where waiting could wait for itself.
+    /// As when awaited; [`CallError::InsideHandler`] inside a handler of the same runtime,
+    /// or of one that it waits for: that could wait for itself.
     pub fn wait(self) -> Result<R, CallError> {
-        let here = worker::with_any_current(|worker| {
-            worker.map(|worker| crate::sync::Arc::as_ptr(worker.shared()).addr())
-        });
-        if here == Some(self.0.runtime) {
-            return Err(CallError::InsideHandler);
-        }
+        let _waiting = wait_for(self.0.runtime)?;
+        self.block()
+    }
+
+    /// Blocks, wherever it is; returns only once there is an answer.
+    pub(crate) fn block(self) -> Result<R, CallError> {
         let mut answer = self.0.lock();
         loop {
             match std::mem::replace(&mut *answer, Answer::Taken) {
@@ -96,8 +99,7 @@ impl<R> Reply<R> {
                 Answer::Taken => return Err(CallError::Dropped),
                 pending @ Answer::Pending(_) => {
                     *answer = pending;
-                    let woken = self.0.ready.wait(answer);
-                    answer = woken.unwrap_or_else(PoisonError::into_inner);
+                    answer = unpoison(self.0.ready.wait(answer));
                 }
             }
         }
@@ -108,12 +110,23 @@ impl<R> Future for Reply<R> {
     type Output = Result<R, CallError>;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        // A waker is the program's: it is cloned before the lock is taken, and the one
+        // before it, or this one if it is not needed, dropped after.
+        let waker = cx.waker().clone();
         let mut answer = self.0.lock();
         match std::mem::replace(&mut *answer, Answer::Taken) {
-            Answer::Ready(result) => Poll::Ready(result),
-            Answer::Taken => Poll::Ready(Err(CallError::Dropped)),
-            Answer::Pending(_) => {
-                *answer = Answer::Pending(Some(cx.waker().clone()));
+            Answer::Ready(result) => {
+                drop(answer);
+                Poll::Ready(result)
+            }
+            Answer::Taken => {
+                drop(answer);
+                Poll::Ready(Err(CallError::Dropped))
+            }
+            Answer::Pending(before) => {
+                *answer = Answer::Pending(Some(waker));
+                drop(answer);
+                drop(before);
                 Poll::Pending
             }
         }

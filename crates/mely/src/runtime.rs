@@ -4,7 +4,7 @@ use core::fmt;
 use core::ops::Deref;
 use std::io;
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use mely_trace::{Header, NOT_PINNED};
 
@@ -14,23 +14,21 @@ use crate::clock::SystemClock;
 use crate::color::{Color, Colored};
 use crate::color_options::ColorOptions;
 use crate::config::Config;
+use crate::ending::{DRAIN_POLL, Ending, ShutdownError, ShutdownReport};
 use crate::event::StatePtr;
 use crate::metrics::Snapshot;
-use crate::reactor::{self, Reactor};
+use crate::reactor::{self, Reactor, ReactorKind};
 use crate::remote::Remote;
 use crate::shared::{Phase, Shared};
 use crate::sync::Arc;
 use crate::topology::{self, Topology};
-use crate::trace::TraceReport;
+use crate::waits::wait_for;
 use crate::watchdog::Watchdog;
 use crate::worker::{self, Driver, Worker};
 
 /// How long a runtime that is dropped without [`Runtime::shutdown`] lets pending
 /// events run.
 const DROP_DEADLINE: Duration = Duration::from_secs(1);
-
-/// How often a shutdown looks whether all events have run.
-const DRAIN_POLL: Duration = Duration::from_micros(200);
 
 /// A runtime: one worker for each core, running events until it is shut down.
 ///
@@ -48,7 +46,8 @@ const DRAIN_POLL: Duration = Duration::from_micros(200);
 /// ```
 pub struct Runtime {
     handle: Handle,
-    threads: Vec<JoinHandle<()>>,
+    /// `None` once it is being shut down.
+    threads: Option<Vec<JoinHandle<()>>>,
     watchdog: Option<Watchdog>,
 }
 
@@ -91,108 +90,69 @@ impl Runtime {
         shared.make_system_colors();
         let mut runtime = Self {
             handle: Handle::new(Arc::clone(&shared)),
-            threads: Vec::with_capacity(cores.len()),
+            threads: Some(Vec::new()),
             watchdog: None,
         };
-        if kind == reactor::ReactorKind::Single {
-            reactor::single::start(&runtime.handle).map_err(|source| BuildError::Io {
-                what: "the single epoll instance",
-                source,
-            })?;
+        if let Err(error) = runtime.start_threads(kind, &topology, &cores, pin) {
+            // Those that have started end without the rest.
+            let started = runtime.threads.as_ref().map_or(0, Vec::len);
+            (started..cores.len()).for_each(|_| shared.worker_ends());
+            return Err(error);
         }
-        for (index, &core) in cores.iter().enumerate() {
-            let victims = topology.victim_workers(index, &cores).into_boxed_slice();
-            let thread = runtime.start_worker(index, victims, pin.then_some(core));
-            runtime
-                .threads
-                .push(thread.map_err(|source| BuildError::Io {
-                    what: "a worker thread",
-                    source,
-                })?);
-        }
-        let watchdog = Watchdog::start(&shared).map_err(|source| BuildError::Io {
-            what: "the watchdog thread",
-            source,
-        })?;
-        runtime.watchdog = watchdog;
         Ok(runtime)
     }
 
-    fn start_worker(
-        &self,
-        index: usize,
-        victims: Box<[usize]>,
-        core: Option<usize>,
-    ) -> io::Result<JoinHandle<()>> {
+    fn start_threads(
+        &mut self,
+        kind: ReactorKind,
+        topology: &Topology,
+        cores: &[usize],
+        pin: bool,
+    ) -> Result<(), BuildError> {
+        let io = |what| move |source| BuildError::Io { what, source };
         let shared = Arc::clone(&self.handle.shared);
-        let name = format!("{}-{index}", shared.config.worker_name);
-        std::thread::Builder::new().name(name).spawn(move || {
-            if let Some(core) = core
-                && let Err(error) = topology::pin_current_thread(core)
-            {
-                // The core was checked when building; it may have gone since.
-                eprintln!("mely: worker {index} runs unpinned, core {core}: {error}");
-            }
-            worker::run_worker(&Worker::new(shared, index, victims));
-        })
+        if kind == ReactorKind::Single {
+            reactor::single::start(&self.handle).map_err(io("the single epoll instance"))?;
+        }
+        let threads = self.threads.get_or_insert_default();
+        for (index, &core) in cores.iter().enumerate() {
+            let victims = topology.victim_workers(index, cores).into_boxed_slice();
+            let thread = start_worker(&shared, index, victims, pin.then_some(core));
+            threads.push(thread.map_err(io("a worker thread"))?);
+        }
+        self.watchdog = Watchdog::start(&shared).map_err(io("the watchdog thread"))?;
+        Ok(())
     }
 
     /// Shuts down: refuses events from outside, cancels timers, runs what is
     /// pending and what that posts, until all is done or the deadline has passed.
     ///
-    /// A handler that never returns cannot be stopped: its thread is left behind.
+    /// A handler that never returns cannot be stopped: its thread is left behind, and
+    /// what it may still reach. So are destructors of what is left that take longer.
+    ///
+    /// Inside a handler of this very runtime the deadline always passes: the handler waits
+    /// for itself, and its worker is reported as held. Dropping the runtime there does not
+    /// wait.
     ///
     /// # Errors
     ///
     /// A [`ShutdownError`] with the same report, if events were left or a handler
     /// did not return.
     pub fn shutdown(mut self, deadline: Duration) -> Result<ShutdownReport, ShutdownError> {
-        self.end(deadline)
+        let ending = self
+            .ending()
+            .expect("only this, and dropping, ends a runtime");
+        ending.run(deadline)
     }
 
-    fn end(&mut self, deadline: Duration) -> Result<ShutdownReport, ShutdownError> {
-        let shared = Arc::clone(&self.handle.shared);
-        let deadline = Instant::now() + deadline.min(Duration::from_secs(u64::from(u32::MAX)));
-        shared.enter(Phase::Draining);
-        while !shared.is_quiescent() && Instant::now() < deadline {
-            std::thread::sleep(DRAIN_POLL);
-        }
-        shared.enter(Phase::Stopped);
-        drop(self.watchdog.take());
-        // Those that return at once still get a moment when the deadline has passed.
-        let deadline = deadline.max(Instant::now() + Duration::from_millis(100));
-        let mut held = Vec::new();
-        for (index, thread) in self.threads.drain(..).enumerate() {
-            let running = || shared.remotes[index].counts.running.get();
-            // A worker that runs no handler is on its way out, however slowly.
-            while !thread.is_finished() && (Instant::now() < deadline || running() == 0) {
-                std::thread::sleep(DRAIN_POLL);
-            }
-            if thread.is_finished() {
-                // The worker catches the panics of handlers; its own are a bug of
-                // ours, reported by the panic hook already.
-                drop(thread.join());
-            } else {
-                let names = crate::handler::names();
-                let name = usize::try_from(running()).ok().and_then(|at| names.get(at));
-                held.push((index, *name.unwrap_or(&"(none)")));
-            }
-        }
-        shared.forget_colors();
-        if held.is_empty() {
-            shared.end_watches();
-        }
-        let trace = shared.config.trace.recording();
-        let report = ShutdownReport {
-            trace: trace.and_then(|trace| trace.end(shared.clock.cycles()).map(Box::new)),
-            events_run: self.handle.metrics().events.run,
-            abandoned: shared.abandoned(),
-            held,
-        };
-        match report.abandoned.is_empty() && report.held.is_empty() {
-            true => Ok(report),
-            false => Err(ShutdownError { report }),
-        }
+    /// What ends it, once.
+    fn ending(&mut self) -> Option<Ending> {
+        let threads = self.threads.take()?;
+        Some(Ending::new(
+            &self.handle.shared,
+            threads,
+            self.watchdog.take(),
+        ))
     }
 }
 
@@ -206,8 +166,8 @@ impl Deref for Runtime {
 
 impl Drop for Runtime {
     fn drop(&mut self) {
-        if !self.threads.is_empty() {
-            drop(self.end(DROP_DEADLINE));
+        if let Some(ending) = self.ending() {
+            ending.end_of_dropped(DROP_DEADLINE);
         }
     }
 }
@@ -240,7 +200,7 @@ impl Handle {
     /// color, and it lives as long as the runtime.
     pub fn color(&self, number: u16) -> Color {
         let color = self.shared.small_color(number);
-        Colored::from_parts(color, StatePtr(core::ptr::NonNull::dangling()))
+        Colored::from_parts(color, StatePtr::dangling())
     }
 
     /// A color of its own; there can be any number. It begins on the worker that
@@ -279,14 +239,13 @@ impl Handle {
     ///
     /// # Panics
     ///
-    /// Inside a handler, which would wait for itself.
+    /// Inside a handler of the same runtime, or of one that it waits for: that could wait
+    /// for itself.
     pub fn settle(&self) {
-        let inside = worker::with_current(&self.shared, |worker| worker.is_some());
-        assert!(
-            !inside,
-            "Handle::settle: {}",
-            crate::CallError::InsideHandler
-        );
+        let waiting = wait_for(self.shared.number);
+        if let Err(error) = &waiting {
+            panic!("Handle::settle: {error}");
+        }
         while !self.shared.is_quiescent() && self.shared.phase() < Phase::Stopped {
             crate::sync::pause(DRAIN_POLL);
         }
@@ -301,42 +260,24 @@ impl fmt::Debug for Handle {
     }
 }
 
-/// What a runtime did until its end, and what it could not do.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ShutdownReport {
-    /// Events that were run, in all.
-    pub events_run: u64,
-    /// Events that were dropped because the deadline passed, by handler.
-    pub abandoned: Vec<(&'static str, u64)>,
-    /// Workers whose handler did not return, with the handler.
-    pub held: Vec<(usize, &'static str)>,
-    /// What was recorded, if the runtime was built with a
-    /// [`trace`](Builder::trace).
-    pub trace: Option<Box<TraceReport>>,
-}
-
-/// A shutdown that could not run everything.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ShutdownError {
-    /// What was done and what not.
-    pub report: ShutdownReport,
-}
-
-impl fmt::Display for ShutdownError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let events: u64 = self.report.abandoned.iter().map(|(_, events)| events).sum();
-        write!(f, "the deadline passed with {events} events not run")?;
-        for (name, events) in &self.report.abandoned {
-            write!(f, "; {events} of {name}")?;
+fn start_worker(
+    shared: &Arc<Shared>,
+    index: usize,
+    victims: Box<[usize]>,
+    core: Option<usize>,
+) -> io::Result<JoinHandle<()>> {
+    let shared = Arc::clone(shared);
+    let name = format!("{}-{index}", shared.config.worker_name);
+    std::thread::Builder::new().name(name).spawn(move || {
+        if let Some(core) = core
+            && let Err(error) = topology::pin_current_thread(core)
+        {
+            // The core was checked when building; it may have gone since.
+            eprintln!("mely: worker {index} runs unpinned, core {core}: {error}");
         }
-        for (worker, name) in &self.report.held {
-            write!(f, "; worker {worker} is still held by {name}")?;
-        }
-        Ok(())
-    }
+        worker::run_worker(&Worker::new(shared, index, victims));
+    })
 }
-
-impl std::error::Error for ShutdownError {}
 
 /// What a trace says of the runtime that it is of.
 fn trace_header(config: &Config, topology: &Topology, cores: &[usize], pin: bool) -> Header {

@@ -2,10 +2,9 @@
 
 mod colors;
 
-use core::ptr::NonNull;
 use std::collections::HashMap;
 use std::sync::OnceLock;
-use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 
 use mely_sched::{STEAL_COST_UNKNOWN_CYCLES, Worthiness};
 
@@ -19,14 +18,13 @@ use crate::handler::Handler;
 use crate::idle::{Idle, WORKERS_MAX};
 use crate::inbox::Pushed;
 use crate::origin::RuntimeNumber;
-use crate::passes::WaitingColors;
 use crate::penalties::Penalties;
 use crate::pool::Reserve;
 use crate::reactor::{Reactor, Watch};
 use crate::remote::Remote;
 use crate::room::Room;
 use crate::slab::Block;
-use crate::sync::{Arc, AtomicBool, AtomicU64, AtomicUsize, plain, unpoison};
+use crate::sync::{Arc, AtomicU64, AtomicUsize, plain, unpoison};
 use crate::timers::Delayed;
 use crate::worker::{self, Worker};
 
@@ -68,8 +66,6 @@ pub(crate) struct Shared {
     pub(crate) free_cells: Arc<Reserve<Block<ColorCell>>>,
     /// What threads outside the runtime made happen to events.
     pub(crate) outside: EventCounts,
-    /// Colors that end once no outbox can hold them.
-    waiting: WaitingColors,
     pub(crate) penalties: Arc<Penalties>,
     phase: AtomicUsize,
     next_color: AtomicU64,
@@ -84,14 +80,16 @@ pub(crate) struct Shared {
     /// the watch, too, is emptied at the end.
     single: OnceLock<std::sync::Arc<Reactor>>,
     single_watch: plain::Mutex<Option<Watch>>,
-    ended: AtomicBool,
+    /// Workers that have not ended.
+    workers_left: AtomicUsize,
     /// Events dropped at the end, by handler.
     abandoned: plain::Mutex<HashMap<&'static str, u64>>,
 }
 
 impl Shared {
     pub(crate) fn new(config: Config, clock: Arc<dyn Clock>, remotes: Box<[Arc<Remote>]>) -> Self {
-        let blocks_max = config.nodes_max.saturating_mul(remotes.len());
+        let workers = remotes.len();
+        let blocks_max = config.nodes_max.saturating_mul(workers);
         Self {
             number: RuntimeNumber::next(),
             config,
@@ -101,7 +99,6 @@ impl Shared {
             free_nodes: Reserve::new(blocks_max),
             free_cells: Reserve::new(blocks_max),
             outside: EventCounts::default(),
-            waiting: WaitingColors::new(),
             penalties: Arc::new(Penalties::new()),
             phase: AtomicUsize::new(Phase::Running as usize),
             next_color: AtomicU64::new(u64::from(u16::MAX) + 1),
@@ -111,7 +108,7 @@ impl Shared {
             small: plain::Mutex::new(Some(HashMap::new())),
             single: OnceLock::new(),
             single_watch: plain::Mutex::default(),
-            ended: AtomicBool::new(false),
+            workers_left: AtomicUsize::new(workers),
             abandoned: plain::Mutex::default(),
         }
     }
@@ -198,23 +195,6 @@ impl Shared {
         }
     }
 
-    /// Ends what only a runtime that still runs may end: called once every worker
-    /// has returned. Watches that are still there would keep their colors alive, and
-    /// these their watches.
-    pub(crate) fn end_watches(&self) {
-        // Release pairs with the acquire of `has_ended`.
-        self.ended.store(true, Release);
-        let reactors = self.remotes.iter().filter_map(|r| r.driver.reactor());
-        let single = self.single.get().map(|single| &**single);
-        reactors.chain(single).for_each(Reactor::clear);
-    }
-
-    /// Whether every worker has returned: no event will ever run again.
-    pub(crate) fn has_ended(&self) -> bool {
-        // Acquire: what the workers did comes before.
-        self.ended.load(Acquire)
-    }
-
     /// The single reactor, if the runtime has one.
     #[inline]
     pub(crate) fn single(&self) -> Option<&std::sync::Arc<Reactor>> {
@@ -287,7 +267,7 @@ impl Shared {
         let Some(system) = self.system_color(keeper) else {
             return;
         };
-        let system: Color = Colored::from_parts(system, StatePtr(NonNull::dangling()));
+        let system: Color = Colored::from_parts(system, StatePtr::dangling());
         let shared = Arc::clone(self);
         system.via(&SET_TIMER).post(move |(), _cx| {
             worker::with_current(&shared, |worker| {

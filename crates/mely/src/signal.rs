@@ -14,6 +14,12 @@ pub const SIGTERM: i32 = signal_hook::consts::SIGTERM;
 /// The signal that asks a server to look at its configuration again.
 pub const SIGHUP: i32 = signal_hook::consts::SIGHUP;
 
+/// The last of Linux' signals.
+const SIGNAL_MAX: i32 = 64;
+
+/// Those that the C library keeps for itself.
+const LIBRARY: core::ops::RangeInclusive<i32> = 32..=33;
+
 static SIGNAL: Handler = Handler::new("Signal");
 
 /// Signals that are being watched, until this is dropped.
@@ -27,24 +33,22 @@ pub struct Signals {
 impl Signals {
     /// Posts an event to `target` for each of `signals` that arrives; several of
     /// one number that arrive close together may be one event. Their default
-    /// action is off from then on.
+    /// action is off from then on, also after the watch has ended.
     ///
     /// # Errors
     ///
-    /// What the system says; signals that cannot be caught among them.
+    /// What the system says. If one of the signals cannot be caught, or there is no such
+    /// signal, none is, and all keep their default action.
     pub fn watch<T, F>(signals: &[i32], target: &Colored<T>, call: F) -> io::Result<Self>
     where
         T: Send + 'static,
         F: Fn(&mut T, &mut Context<'_, T>, i32) + Clone + Send + Sync + 'static,
     {
-        let (mut streams, mut ids) = (Vec::new(), Vec::new());
+        // Before any is caught: the first one would have lost its default action.
+        signals.iter().try_for_each(|&signal| check(signal))?;
+        let (mut streams, mut pipes) = (Vec::new(), Vec::new());
         for &signal in signals {
-            if signal_hook::consts::FORBIDDEN.contains(&signal) {
-                let why = format!("signal {signal} cannot be caught");
-                return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
-            }
             let (read, write) = std::os::unix::net::UnixStream::pair()?;
-            ids.push(signal_hook::low_level::pipe::register(signal, write)?);
             let drained = read.try_clone()?;
             let mut stream = UnixStream::new(read)?;
             let call = call.clone();
@@ -61,9 +65,30 @@ impl Signals {
                 }
             })?;
             streams.push(stream);
+            pipes.push((signal, write));
         }
-        Ok(Self { streams, ids })
+        let mut watched = Self {
+            streams,
+            ids: Vec::new(),
+        };
+        for (signal, pipe) in pipes {
+            let id = signal_hook::low_level::pipe::register(signal, pipe)?;
+            watched.ids.push(id);
+        }
+        Ok(watched)
     }
+}
+
+/// Whether there is such a signal, and it can be caught.
+fn check(signal: i32) -> io::Result<()> {
+    let is_caught = (1..=SIGNAL_MAX).contains(&signal)
+        && !LIBRARY.contains(&signal)
+        && !signal_hook::consts::FORBIDDEN.contains(&signal);
+    if is_caught {
+        return Ok(());
+    }
+    let why = format!("signal {signal} cannot be caught");
+    Err(io::Error::new(io::ErrorKind::InvalidInput, why))
 }
 
 impl Drop for Signals {

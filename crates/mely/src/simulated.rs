@@ -13,8 +13,10 @@ pub use self::hooks::{Hooks, Installed, Work, install};
 pub use self::meter::{LineMemory, MemoryTariff, Tariff};
 use crate::builder::{BuildError, Builder};
 use crate::clock::Clock;
+use crate::ending::ShutdownReport;
+use crate::reactor::ReadyList;
 use crate::remote::Remote;
-use crate::runtime::{Handle, ShutdownReport};
+use crate::runtime::Handle;
 use crate::shared::{Phase, Shared};
 use crate::sync::Arc;
 use crate::topology::{CpuSet, Topology};
@@ -42,9 +44,8 @@ impl Clock for VirtualClock {
 struct VirtualDriver(usize);
 
 impl Driver for VirtualDriver {
-    fn wait(&self, timeout: Option<Duration>, _dispatch: bool) -> usize {
+    fn wait(&self, _ready: &mut ReadyList, timeout: Option<Duration>) {
         hooks::tell(|hooks| hooks.wait(self.0, timeout));
-        0
     }
 
     fn wake(&self) {
@@ -113,8 +114,6 @@ impl Workers {
     #[must_use]
     pub fn end(&self) -> ShutdownReport {
         let shared = self.handle.shared();
-        shared.forget_colors();
-        shared.end_watches();
         ShutdownReport {
             events_run: self.handle.metrics().events.run,
             abandoned: shared.abandoned(),

@@ -16,12 +16,12 @@ use core::ptr::NonNull;
 use std::alloc::{alloc, dealloc, handle_alloc_error};
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::{Acquire, Release};
+use std::sync::{Mutex, PoisonError};
 
 use crate::probe;
 
 /// How large a slab is, and how it is aligned: so its head is found from any block.
-/// 16 pages: to allocate one costs each of its blocks some nanoseconds, and a thread that
-/// posts once keeps no more than that.
+/// 16 pages: to allocate one costs each of its blocks some nanoseconds.
 const SLAB_BYTES: usize = 64 * 1024;
 
 const SLAB: Layout = match Layout::from_size_align(SLAB_BYTES, SLAB_BYTES) {
@@ -40,6 +40,10 @@ pub(crate) trait InSlab: Sized + 'static {
     /// Shows the slab of this thread; `None` if the thread is being torn down.
     fn with_slab<R>(work: impl FnOnce(&ThreadSlab<Self>) -> R) -> Option<R>;
 
+    /// What threads that have ended left of their slabs: the next ones go on there. Else
+    /// thirty thousand threads that post once would keep as many slabs.
+    fn leftovers() -> &'static Mutex<Vec<Rest<Self>>>;
+
     /// The place of the first block of a slab.
     const FIRST: usize = size_of::<Head>().next_multiple_of(align_of::<Self>());
 
@@ -57,6 +61,12 @@ macro_rules! in_slab {
                         const { $crate::slab::ThreadSlab::new() };
                 }
                 SLAB.try_with(work).ok()
+            }
+
+            fn leftovers() -> &'static std::sync::Mutex<Vec<$crate::slab::Rest<Self>>> {
+                static LEFTOVERS: std::sync::Mutex<Vec<$crate::slab::Rest<$type>>> =
+                    std::sync::Mutex::new(Vec::new());
+                &LEFTOVERS
             }
         }
     };
@@ -79,7 +89,7 @@ impl<T: InSlab> ThreadSlab<T> {
     /// Memory for one `T`.
     fn take(&self) -> NonNull<T> {
         let (block, left) = match self.next.get() {
-            (_, 0) => (begin_slab(), T::COUNT),
+            (_, 0) => begin_slab(),
             next => next,
         };
         // SAFETY: it is in the slab, or just behind its last block.
@@ -92,15 +102,36 @@ impl<T: InSlab> Drop for ThreadSlab<T> {
     fn drop(&mut self) {
         let (block, left) = self.next.get();
         if left > 0 {
-            // SAFETY: nobody has got these blocks.
-            unsafe { give_up(block, left) };
+            T::leftovers()
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .push(Rest(block, left));
         }
     }
 }
 
-/// A new slab: its first block.
+/// What a thread that has ended had left of its slab.
+pub(crate) struct Rest<T>(NonNull<T>, usize);
+
+// SAFETY: the blocks are free memory, and nobody else's.
+unsafe impl<T> Send for Rest<T> {}
+
+/// The first block of a slab that has so many: of one that another thread left behind, or
+/// a new one.
 #[cold]
-fn begin_slab<T: InSlab>() -> NonNull<T> {
+fn begin_slab<T: InSlab>() -> (NonNull<T>, usize) {
+    let rest = T::leftovers()
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .pop();
+    match rest {
+        Some(Rest(block, left)) => (block, left),
+        None => (new_slab(), T::COUNT),
+    }
+}
+
+/// A new slab: its first block.
+fn new_slab<T: InSlab>() -> NonNull<T> {
     const { assert!(size_of::<T>() > 0 && T::COUNT > 0 && align_of::<T>() <= SLAB_BYTES) };
     // SAFETY: the size is not 0.
     let Some(slab) = NonNull::new(unsafe { alloc(SLAB) }) else {

@@ -5,12 +5,12 @@ pub(crate) use std::sync::Arc;
 
 #[cfg(loom)]
 pub(crate) use loom::sync::{
-    Mutex,
+    Condvar, Mutex,
     atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize},
 };
 #[cfg(all(not(loom), not(feature = "virtual")))]
 pub(crate) use std::sync::{
-    Mutex,
+    Condvar, Mutex,
     atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize},
 };
 
@@ -18,7 +18,7 @@ pub(crate) use std::sync::{
 mod simulated;
 #[cfg(feature = "virtual")]
 pub(crate) use self::simulated::{
-    AtomicBool, AtomicPtr, AtomicU16, AtomicU64, AtomicUsize, Mutex, MutexGuard,
+    AtomicBool, AtomicPtr, AtomicU16, AtomicU64, AtomicUsize, Condvar, Mutex, MutexGuard,
 };
 /// A color's home is not part of what loom searches.
 #[cfg(not(feature = "virtual"))]
@@ -28,9 +28,9 @@ pub(crate) use std::sync::atomic::AtomicU16;
 /// simulator's where nothing may block the one thread that it has.
 pub(crate) mod plain {
     #[cfg(feature = "virtual")]
-    pub(crate) use super::simulated::{Condvar, Mutex, MutexGuard};
+    pub(crate) use super::simulated::{Mutex, MutexGuard};
     #[cfg(not(feature = "virtual"))]
-    pub(crate) use std::sync::{Condvar, Mutex, MutexGuard};
+    pub(crate) use std::sync::{Mutex, MutexGuard};
 }
 
 /// Goes on after a lock whatever a panicking holder left.

@@ -3,26 +3,24 @@
 use core::cmp::{Ordering as Order, Reverse};
 use core::fmt;
 use std::collections::BinaryHeap;
-use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
-use std::sync::atomic::{AtomicU8, AtomicUsize};
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 
 use crate::cell::ColorRef;
 use crate::event::Event;
-use crate::panics::drop_safely;
+use crate::panics::{drop_refused, drop_safely};
 use crate::shared::Shared;
-use crate::sync::Arc;
-
-const PENDING: u8 = 0;
-const FIRED: u8 = 1;
-const CANCELLED: u8 = 2;
+use crate::sync::{Arc, Mutex, lock};
 
 /// Cancelled timers stay in the heap until they are due, or until they are half
 /// of it and more than this many.
 const CANCELLED_MIN: usize = 64;
 
 struct State {
-    state: AtomicU8,
+    /// What to post. Whoever takes it has fired or cancelled the timer: one of them
+    /// gets it, and what a cancelled event holds goes at once.
+    post: Mutex<Option<(ColorRef, Event)>>,
     shared: Arc<Shared>,
     /// The worker that keeps the timer.
     keeper: usize,
@@ -34,9 +32,9 @@ struct State {
 pub struct Timer(Arc<State>);
 
 impl Timer {
-    fn new(state: u8, shared: &Arc<Shared>, keeper: usize) -> Self {
+    fn new(post: Option<(ColorRef, Event)>, shared: &Arc<Shared>, keeper: usize) -> Self {
         Self(Arc::new(State {
-            state: AtomicU8::new(state),
+            post: Mutex::new(post),
             shared: Arc::clone(shared),
             keeper,
         }))
@@ -44,42 +42,42 @@ impl Timer {
 
     /// A timer whose event was refused: it will never fire.
     pub(crate) fn refused(shared: &Arc<Shared>) -> Self {
-        Self::new(CANCELLED, shared, 0)
+        Self::new(None, shared, 0)
     }
 
     /// A timer that worker `keeper` will keep.
-    pub(crate) fn pending(shared: &Arc<Shared>, keeper: usize) -> Self {
-        Self::new(PENDING, shared, keeper)
+    pub(crate) fn pending(
+        shared: &Arc<Shared>,
+        keeper: usize,
+        color: ColorRef,
+        event: Event,
+    ) -> Self {
+        Self::new(Some((color, event)), shared, keeper)
     }
 
-    /// Cancels the event. Returns whether that was in time: `true` means that the
-    /// event will not run; `false` that it was posted, or cancelled, before.
+    /// Cancels the event, and drops it. Returns whether that was in time: `true` means
+    /// that the event will not run; `false` that it was posted, or cancelled, before.
     pub fn cancel(&self) -> bool {
         let State { shared, keeper, .. } = &*self.0;
-        let cancelled = self.end_as(CANCELLED);
-        if cancelled {
-            shared.outside.cancelled.add_shared(1);
-            // Relaxed: a hint when to tidy up.
-            shared.remotes[*keeper]
-                .timers_cancelled
-                .fetch_add(1, Relaxed);
-        }
-        cancelled
+        let Some(post) = self.take() else {
+            return false;
+        };
+        shared.outside.cancelled.add_shared(1);
+        // Relaxed: a hint when to tidy up.
+        shared.remotes[*keeper]
+            .timers_cancelled
+            .fetch_add(1, Relaxed);
+        drop_safely(post);
+        true
     }
 
     /// Whether the event is still to come.
     pub fn is_pending(&self) -> bool {
-        self.0.state.load(Acquire) == PENDING
+        lock(&self.0.post).is_some()
     }
 
-    fn end_as(&self, state: u8) -> bool {
-        // AcqRel: of firing and cancelling exactly one succeeds, and who fails sees
-        // what the other did before.
-        let ended = self
-            .0
-            .state
-            .compare_exchange(PENDING, state, AcqRel, Acquire);
-        ended.is_ok()
+    fn take(&self) -> Option<(ColorRef, Event)> {
+        lock(&self.0.post).take()
     }
 }
 
@@ -91,28 +89,27 @@ impl fmt::Debug for Timer {
     }
 }
 
-/// A timer with its event. Dropping it cancels the timer, if it has not fired.
+/// A timer that is kept. Dropping it cancels the timer, if it has not fired.
 pub(crate) struct Delayed {
     at: Instant,
     timer: Timer,
-    post: Option<(ColorRef, Event)>,
 }
 
 impl Delayed {
-    pub(crate) fn new(at: Instant, color: ColorRef, event: Event, timer: Timer) -> Self {
-        let post = Some((color, event));
-        Self { at, timer, post }
+    pub(crate) fn new(at: Instant, timer: Timer) -> Self {
+        Self { at, timer }
     }
 
     /// What to post, unless the timer has been cancelled.
-    pub(crate) fn fire(mut self) -> Option<(ColorRef, Event)> {
-        self.timer.end_as(FIRED).then(|| self.post.take()).flatten()
+    pub(crate) fn fire(self) -> Option<(ColorRef, Event)> {
+        self.timer.take()
     }
 
     /// Drops the event because there are too many timers.
     pub(crate) fn shed(self) {
-        if self.timer.end_as(CANCELLED) {
+        if let Some(post) = self.timer.take() {
             self.timer.0.shared.outside.shed.add_shared(1);
+            drop_refused(post);
         }
     }
 }
@@ -120,7 +117,6 @@ impl Delayed {
 impl Drop for Delayed {
     fn drop(&mut self) {
         self.timer.cancel();
-        drop_safely(self.post.take());
     }
 }
 
@@ -198,22 +194,15 @@ impl Timers {
         all.into_iter().map(|entry| entry.0.delayed).collect()
     }
 
-    /// Takes the cancelled timers out, once they are most of the heap; `cancelled`
-    /// counts them.
-    #[must_use]
-    pub(crate) fn tidy(&mut self, cancelled: &AtomicUsize) -> Vec<Delayed> {
-        // Relaxed: a hint; a timer that fired or was dropped meanwhile is counted
-        // once too often, and the next tidying comes a little early.
+    /// Drops the cancelled timers, which hold nothing of the program's any more, once
+    /// they are most of the heap; `cancelled` counts them.
+    pub(crate) fn tidy(&mut self, cancelled: &AtomicUsize) {
+        // Relaxed: a hint; a timer that was dropped meanwhile is counted once too often,
+        // and the next tidying comes a little early.
         let count = cancelled.load(Relaxed);
-        if count < CANCELLED_MIN || count < self.heap.len() / 2 {
-            return Vec::new();
+        if count >= CANCELLED_MIN && count >= self.heap.len() / 2 {
+            cancelled.store(0, Relaxed);
+            self.heap.retain(|entry| entry.0.delayed.timer.is_pending());
         }
-        cancelled.store(0, Relaxed);
-        let all = std::mem::take(&mut self.heap);
-        let (kept, dropped): (Vec<_>, Vec<_>) = all
-            .into_iter()
-            .partition(|entry| entry.0.delayed.timer.is_pending());
-        self.heap = kept.into();
-        dropped.into_iter().map(|entry| entry.0.delayed).collect()
     }
 }

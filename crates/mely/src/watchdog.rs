@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use crate::builder::StallReport;
 use crate::handler;
+use crate::panics::call_safely;
 use crate::remote::Remote;
 use crate::shared::Shared;
 use crate::sync::Arc;
@@ -77,11 +78,12 @@ fn check(shared: &Shared, worker: usize, look: &mut (Seen, u32), pause: Duration
     if look.1 == LOOKS {
         let name = usize::try_from(seen.handler).ok();
         let name = name.and_then(|at| handler::names().get(at).copied());
-        (shared.config.on_stall)(&StallReport {
+        let report = StallReport {
             worker,
             handler: name.unwrap_or("(unknown)"),
             held: pause * LOOKS,
-        });
+        };
+        call_safely(|| (shared.config.on_stall)(&report));
     }
 }
 

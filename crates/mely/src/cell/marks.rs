@@ -101,11 +101,6 @@ impl Marks {
         self.flags.set(self.flags.get() | Self::GIVEN_OUT);
     }
 
-    #[inline]
-    pub(super) fn is_given_out(&self) -> bool {
-        self.flags.get() & Self::GIVEN_OUT != 0
-    }
-
     /// Neither poisoned nor given out.
     #[inline]
     pub(super) fn has_none(&self) -> bool {
@@ -140,11 +135,11 @@ mod tests {
     fn a_new_color_has_no_flags() {
         let marks = Marks::new();
         marks.poison();
-        assert!(marks.is_poisoned() && !marks.is_given_out() && !marks.has_none());
-        marks.give_out();
-        assert!(marks.is_poisoned() && marks.is_given_out());
+        assert!(marks.is_poisoned() && !marks.has_none());
         marks.begin(traits(UNBOUNDED, false));
-        assert!(marks.has_none() && !marks.is_poisoned() && !marks.is_given_out());
+        assert!(marks.has_none() && !marks.is_poisoned());
+        marks.give_out();
+        assert!(!marks.has_none() && !marks.is_poisoned());
     }
 
     #[test]

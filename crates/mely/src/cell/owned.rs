@@ -319,11 +319,9 @@ impl OwnedColor {
         }
         // Acquire pairs with the release of the references that were dropped: what
         // they posted is seen in the inbox.
-        if cell.refs.load(Acquire) == 1
-            && (!cell.marks.is_given_out() || cell.shared.nobody_passes())
-        {
-            // Nobody else can post or get another reference. What an outbox has
-            // delivered meanwhile is in the inbox.
+        if cell.refs.load(Acquire) == 1 {
+            // Nobody else can post or get another reference. What was posted before is
+            // in the inbox.
             return match cell.inbox.has_elements() {
                 true => Err(self),
                 false => Ok(Some(self.into_raw())),
@@ -336,9 +334,10 @@ impl OwnedColor {
         Err(self)
     }
 
-    /// Drops the events that are pending now, after showing each to `count`.
-    pub(crate) fn discard(&self, count: impl Fn(&Event)) {
-        while let Some(event) = self.pop(|_| ()) {
+    /// Drops so many pending events, after showing each to `count`.
+    pub(crate) fn discard(&self, events: u32, count: impl Fn(&Event)) {
+        for _ in 0..events {
+            let Some(event) = self.pop(|_| ()) else { break };
             self.unreserve();
             count(&event);
             drop_safely(event);
@@ -351,7 +350,9 @@ impl Drop for OwnedColor {
         let mut owned = Self(self.0);
         loop {
             let shared = &owned.cell().shared;
-            owned.discard(|event| shared.count_abandoned(event.handler_info().name));
+            owned.discard(u32::MAX, |event| {
+                shared.count_abandoned(event.handler_info().name)
+            });
             match owned.release_anywhere() {
                 Ok(()) => return,
                 Err(again) => owned = again,

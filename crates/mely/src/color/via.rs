@@ -3,11 +3,11 @@
 use std::time::{Duration, Instant};
 
 use super::Colored;
-use crate::cell::ColorRef;
 use crate::context::Context;
 use crate::error::{CallError, PostError};
 use crate::event::Event;
 use crate::handler::{Handler, Weight};
+use crate::panics::drop_refused;
 use crate::reply::{self, Reply};
 use crate::room::Room;
 use crate::shared::Refusal;
@@ -19,7 +19,7 @@ use crate::worker::{self, Worker};
 /// The methods are those of [`Colored`], which see.
 #[derive(Debug)]
 pub struct Via<'a, T> {
-    pub(super) target: &'a Colored<T>,
+    pub(crate) target: &'a Colored<T>,
     pub(super) handler: Option<&'static Handler>,
 }
 
@@ -30,7 +30,9 @@ impl<T: Send + 'static> Via<'_, T> {
     where
         F: FnOnce(&mut T, &mut Context<'_, T>) + Send + 'static,
     {
-        drop(self.try_post(event));
+        if let Err(refused) = self.try_post(event) {
+            drop_refused(refused);
+        }
     }
 
     /// See [`Colored::try_post`].
@@ -51,7 +53,8 @@ impl<T: Send + 'static> Via<'_, T> {
     where
         F: FnOnce(&mut T, &mut Context<'_, T>) + Send + 'static,
     {
-        self.post_with_room(Room::Always, event).is_ok()
+        let posted = self.post_with_room(Room::Always, event);
+        posted.map_err(drop_refused).is_ok()
     }
 
     #[inline]
@@ -123,12 +126,13 @@ impl<T: Send + 'static> Via<'_, T> {
         let shared = color.shared();
         worker::with_current(shared, |worker| {
             if shared.admit(color, worker, Room::Later).is_err() {
+                drop_refused(event);
                 return Timer::refused(shared);
             }
             let keeper = worker.map_or(usize::from(color.traits().home), Worker::index);
             let event = self.unweighed(event);
-            let timer = Timer::pending(shared, keeper);
-            let delayed = Delayed::new(at, color.clone(), event, timer.clone());
+            let timer = Timer::pending(shared, keeper, color.clone(), event);
+            let delayed = Delayed::new(at, timer.clone());
             match worker {
                 Some(worker) => worker.keep_timer(delayed),
                 None => shared.send_timer(keeper, delayed),
@@ -143,8 +147,8 @@ impl<T: Send + 'static> Via<'_, T> {
         R: Send + 'static,
         F: FnOnce(&mut T, &mut Context<'_, T>) -> R + Send + 'static,
     {
-        let shared = self.target.color.shared();
-        let (answerer, reply) = reply::channel(shared);
+        let runtime = self.target.color.shared().number;
+        let (answerer, reply) = reply::channel(runtime);
         let posted = self.try_post(move |state: &mut T, cx: &mut Context<'_, T>| {
             // On a panic the answerer is dropped, and says so.
             let result = event(state, cx);
@@ -155,15 +159,10 @@ impl<T: Send + 'static> Via<'_, T> {
             Err(refused) => {
                 let error = CallError::from(&refused);
                 drop(refused);
-                let (answerer, reply) = reply::channel(shared);
+                let (answerer, reply) = reply::channel(runtime);
                 answerer.answer(Err(error));
                 reply
             }
         }
-    }
-
-    /// The runtime's shared part.
-    pub(crate) fn color(&self) -> &ColorRef {
-        &self.target.color
     }
 }

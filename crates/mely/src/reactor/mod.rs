@@ -20,7 +20,7 @@ use rustix::event::{EventfdFlags, Timespec, eventfd};
 use slab::Slab;
 
 pub use self::watch::{Readiness, Watch};
-use crate::panics::drop_safely;
+use crate::panics::{call_safely, drop_safely};
 use crate::sync::unpoison;
 use crate::worker::Driver;
 
@@ -33,12 +33,15 @@ pub enum ReactorKind {
     PerWorker,
     /// One for all, whose handler `Epoll` is an event of color 0 that posts for
     /// all, and where `RegisterFdInEpoll`, of color 0 too, adds descriptors: as in
-    /// the paper (seed 000, figure 6).
+    /// the paper (seed 000, figure 6). Color 0 is never poisoned then.
     Single,
 }
 
 /// How many ready descriptors are taken in one wait.
 const READY_MAX: usize = 256;
+
+/// What a wait found ready.
+pub(crate) type ReadyList = Vec<epoll::Event>;
 
 /// The token of the wake-up descriptor.
 const WAKE: u64 = u64::MAX;
@@ -46,9 +49,6 @@ const WAKE: u64 = u64::MAX;
 /// Told when its descriptor is ready.
 pub(crate) trait Source: Send + Sync {
     fn ready(self: Arc<Self>, flags: EventFlags);
-
-    /// Told that the runtime has ended.
-    fn end_of_runtime(&self);
 }
 
 /// Where a source is registered, to be found again.
@@ -116,7 +116,6 @@ impl Reactor {
         let all = std::mem::take(&mut unpoison(self.sources.lock()).0);
         self.live.store(0, Relaxed);
         for (_, registered) in all {
-            registered.source.end_of_runtime();
             drop_safely(registered);
         }
     }
@@ -136,17 +135,14 @@ impl Reactor {
         drop_safely(gone);
     }
 
-    fn find(&self, ready: &[epoll::Event]) -> Vec<(Arc<dyn Source>, EventFlags)> {
+    fn find(&self, event: &epoll::Event) -> Option<Arc<dyn Source>> {
+        let token = event.data.u64();
         let sources = unpoison(self.sources.lock());
-        let find = |event: &epoll::Event| {
-            let token = event.data.u64();
-            let registered = sources.0.get(key_of(token))?;
-            // A descriptor that was closed and made anew meanwhile has another
-            // generation.
-            let current = token != WAKE && registered.generation == generation_of(token);
-            current.then(|| (Arc::clone(&registered.source), event.flags))
-        };
-        ready.iter().filter_map(find).collect()
+        let registered = sources.0.get(key_of(token))?;
+        // A descriptor that was closed and made anew meanwhile has another
+        // generation.
+        let current = token != WAKE && registered.generation == generation_of(token);
+        current.then(|| Arc::clone(&registered.source))
     }
 }
 
@@ -159,24 +155,29 @@ fn generation_of(token: u64) -> u32 {
 }
 
 impl Driver for Reactor {
-    fn wait(&self, timeout: Option<Duration>, dispatch: bool) -> usize {
+    fn wait(&self, ready: &mut ReadyList, timeout: Option<Duration>) {
         let timeout = timeout.map(|t| Timespec {
             tv_sec: i64::try_from(t.as_secs()).unwrap_or(i64::MAX),
             tv_nsec: i64::from(t.subsec_nanos()),
         });
-        let mut ready = Vec::with_capacity(READY_MAX);
+        ready.clear();
+        ready.reserve(READY_MAX);
         // An interrupted wait is a short one; anything else would be a bug, and to
         // come back at once is all that a worker could do.
-        let spare = rustix::buffer::spare_capacity(&mut ready);
-        if epoll::wait(&self.epoll, spare, timeout.as_ref()).is_err() || !dispatch {
-            return 0;
+        let spare = rustix::buffer::spare_capacity(ready);
+        let _ = epoll::wait(&self.epoll, spare, timeout.as_ref());
+    }
+
+    fn dispatch(&self, ready: &mut ReadyList) -> usize {
+        let mut posted = 0;
+        for event in ready.drain(..) {
+            if let Some(source) = self.find(&event) {
+                posted += 1;
+                // The watch may have ended meanwhile, and this be all that is left of it.
+                call_safely(|| source.ready(event.flags));
+            }
         }
-        let found = self.find(&ready);
-        let count = found.len();
-        for (source, flags) in found {
-            source.ready(flags);
-        }
-        count
+        posted
     }
 
     fn wake(&self) {

@@ -8,7 +8,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{READY_MAX, Reactor, Watch};
+use super::{READY_MAX, Reactor, ReadyList, Watch};
 use crate::color::Color;
 use crate::context::Context;
 use crate::handler::Handler;
@@ -21,10 +21,13 @@ pub(crate) static EPOLL: Handler = Handler::new("Epoll");
 /// Adds a descriptor to those that are monitored.
 pub(crate) static REGISTER: Handler = Handler::new("RegisterFdInEpoll");
 
+/// The number of the color that its handlers are of.
+pub(crate) const POLL_COLOR: u64 = 0;
+
 /// Makes the single reactor of a runtime, before its workers start.
 pub(crate) fn start(handle: &Handle) -> io::Result<()> {
     let reactor = Arc::new(Reactor::new()?);
-    let color: Color = handle.color(0);
+    let color: Color = handle.color(POLL_COLOR as u16);
     let polled = Arc::clone(&reactor);
     let fd: Arc<Reactor> = Arc::clone(&reactor);
     let watch = Watch::new(fd, &color, &EPOLL, move |(), cx, _| poll(&polled, cx))?;
@@ -33,7 +36,11 @@ pub(crate) fn start(handle: &Handle) -> io::Result<()> {
 }
 
 fn poll(reactor: &Arc<Reactor>, cx: &mut Context<'_, ()>) {
-    if reactor.wait(Some(Duration::ZERO), true) == READY_MAX {
+    let mut ready = ReadyList::new();
+    reactor.wait(&mut ready, Some(Duration::ZERO));
+    let is_full = ready.len() == READY_MAX;
+    reactor.dispatch(&mut ready);
+    if is_full {
         let reactor = Arc::clone(reactor);
         cx.post_via(&EPOLL, move |(), cx| poll(&reactor, cx));
     }

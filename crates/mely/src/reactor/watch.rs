@@ -13,6 +13,7 @@ use super::{Reactor, Source, Token};
 use crate::color::Colored;
 use crate::context::Context;
 use crate::handler::Handler;
+use crate::panics::drop_safely;
 use crate::runtime::{Handle, reactor_of};
 use crate::shared::Shared;
 use crate::sync::unpoison;
@@ -139,11 +140,6 @@ where
             self.target.via(self.handler).post_always(event);
         }
     }
-
-    fn end_of_runtime(&self) {
-        // The state may hold the watch, which holds this, which holds the color.
-        self.target.color_ref().end_state();
-    }
 }
 
 /// The end of a watch.
@@ -167,9 +163,10 @@ where
             Some(worker) => reactor_of(shared, worker),
             None => shared.single().map(|single| &**single),
         };
-        if let (Some(fd), Some(token), Some(reactor)) = (fd, token, reactor) {
-            reactor.remove((*fd).as_fd(), token);
+        if let (Some(fd), Some(token), Some(reactor)) = (&fd, token, reactor) {
+            reactor.remove((**fd).as_fd(), token);
         }
+        drop_safely(fd);
     }
 }
 
@@ -242,7 +239,7 @@ where
 {
     let watched = Arc::clone(watched);
     handle
-        .color(0)
+        .color(super::single::POLL_COLOR as u16)
         .via(&super::single::REGISTER)
         .post(move |(), _cx| {
             let mut place = watched.place();

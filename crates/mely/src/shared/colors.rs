@@ -1,8 +1,11 @@
 //! The colors that the runtime itself keeps alive, for its life or a little longer.
 
+use std::sync::atomic::Ordering::AcqRel;
+
 use super::Shared;
 use crate::cell::{ColorRef, Traits, UNBOUNDED};
-use crate::passes;
+use crate::panics::drop_safely;
+use crate::reactor::Reactor;
 use crate::sync::{Arc, unpoison};
 
 impl Shared {
@@ -43,37 +46,25 @@ impl Shared {
         unpoison(self.system.lock()).get(worker).cloned()
     }
 
-    /// Lets go of the colors that the runtime itself keeps alive.
-    pub(crate) fn forget_colors(&self) {
+    /// One worker has ended. The last one ends what is left: no event will run any more.
+    pub(crate) fn worker_ends(&self) {
+        // AcqRel: the last one comes after all that the others did.
+        if self.workers_left.fetch_sub(1, AcqRel) == 1 {
+            self.end();
+        }
+    }
+
+    /// Ends what would else keep itself alive: colors in their own states, watches in the
+    /// state that they post to, the colors that the runtime itself keeps.
+    fn end(&self) {
         let system = std::mem::take(&mut *unpoison(self.system.lock()));
         let small = unpoison(self.small.lock()).take();
         let watch = unpoison(self.single_watch.lock()).take();
-        drop((system, small, watch));
-        let waiting = self.waiting.take(&self.remotes, true);
-        waiting.into_iter().for_each(ColorRef::end_now);
+        drop_safely((system, small, watch));
+        self.remotes.iter().for_each(|remote| remote.lives.end());
+        let reactors = self.remotes.iter().filter_map(|r| r.driver.reactor());
+        let single = self.single.get().map(|single| &**single);
+        reactors.chain(single).for_each(Reactor::clear);
         self.free_cells.clear();
-    }
-
-    /// Whether no outbox can hold a color to which the caller has the last counted
-    /// reference.
-    #[inline]
-    pub(crate) fn nobody_passes(&self) -> bool {
-        passes::nobody_passes(&self.remotes)
-    }
-
-    /// Keeps the last reference to a color that an outbox may hold.
-    #[cold]
-    pub(crate) fn end_later(&self, color: ColorRef) {
-        self.waiting.keep(color, &self.remotes);
-        self.end_waiting_colors();
-    }
-
-    /// Ends the colors that had to wait for an outbox and need not any more.
-    #[inline]
-    pub(crate) fn end_waiting_colors(&self) {
-        if self.waiting.any() {
-            let ready = self.waiting.take(&self.remotes, false);
-            ready.into_iter().for_each(ColorRef::end_now);
-        }
     }
 }

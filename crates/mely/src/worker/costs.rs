@@ -20,10 +20,6 @@ const RECENT: usize = 64;
 /// How many samples a handler must have before it is timed only in sampled turns.
 const SAMPLES_FIRST: u32 = 4;
 
-/// Handlers that take no longer let their posts wait for the end of the turn, in
-/// cycles: ten of them are 4 µs at 2.5 GHz, no more than a wake-up takes.
-const BRIEF_EVENT_CYCLES: u32 = 1_000;
-
 /// The counts of a handler on one worker, readable by all.
 #[derive(Debug, Default)]
 pub(crate) struct HandlerCounts {
@@ -45,23 +41,13 @@ pub(crate) fn new_table() -> HandlerTable {
 /// How the events of a handler are to be run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Manner {
-    /// Many in a turn, and their posts may wait for its end: they are short.
+    /// Many in a turn: they are short.
     Short,
-    /// Their posts may wait for the end of the turn.
-    Brief,
     /// As many in a turn as the batch threshold says.
     Plain,
     /// Timed because the handler is new, or after publishing what else there is
     /// because it may be long.
     WithCare,
-}
-
-impl Manner {
-    /// Whether the posts of its handlers may wait for the end of the turn.
-    #[inline]
-    pub(super) fn posts_may_wait(self) -> bool {
-        matches!(self, Manner::Short | Manner::Brief)
-    }
 }
 
 /// What a worker knows of a handler.
@@ -262,7 +248,6 @@ impl Costs {
         known.manner.set(match cost {
             _ if self.traced || long || learned.samples() < SAMPLES_FIRST => Manner::WithCare,
             Some(..=SHORT_EVENT_CYCLES) => Manner::Short,
-            Some(..=BRIEF_EVENT_CYCLES) => Manner::Brief,
             _ => Manner::Plain,
         });
         Weight {

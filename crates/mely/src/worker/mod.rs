@@ -7,7 +7,6 @@ mod costs;
 mod fifo;
 mod long;
 mod next;
-mod outbox;
 mod outside;
 mod run;
 mod steal;
@@ -21,7 +20,6 @@ use mely_sched::{CoreQueue, Ewma, Ticketed, Worthiness};
 
 use self::costs::Costs;
 pub(crate) use self::costs::{HandlerCounts, HandlerTable, new_table};
-use self::outbox::Outbox;
 pub(crate) use self::outside::Driver;
 use self::steal::LOOK_BESIDE_TURNS;
 pub(crate) use self::thread::{run_worker, with_any_current, with_current};
@@ -32,6 +30,7 @@ use crate::context::Context;
 use crate::event::{Event, NodePool, StatePtr};
 use crate::handler::{Handler, Kind};
 use crate::held::Giver;
+use crate::reactor::ReadyList;
 use crate::ready::Ready;
 use crate::remote::Remote;
 use crate::shared::{Phase, Shared};
@@ -73,6 +72,8 @@ pub(crate) struct Worker {
     nodes: NodePool,
     cells: CellPool,
     timers: RefCell<Timers>,
+    /// Memory for what the last wait found.
+    ready_list: RefCell<ReadyList>,
     worth: Worthiness,
     /// Colors with less time left are not worth a steal; looked up at each step.
     private_below_cycles: Cell<u64>,
@@ -90,7 +91,6 @@ pub(crate) struct Worker {
     reading_cycles: u64,
     /// The only pending event of the color being run, posted by itself.
     next: Cell<Option<Event>>,
-    outbox: Outbox,
     /// The color of the event being run.
     running: Running,
     next_ticket: Cell<u64>,
@@ -122,6 +122,7 @@ impl Worker {
             nodes: NodePool::new(&shared.free_nodes),
             cells: CellPool::new(&shared.free_cells),
             timers: RefCell::new(Timers::new(shared.config.timers_max)),
+            ready_list: RefCell::default(),
             worth: Worthiness::new(heuristics),
             private_below_cycles: Cell::new(0),
             fifo: shared.has_fifos(),
@@ -133,7 +134,6 @@ impl Worker {
             steal_cost: Cell::new(Ewma::new()),
             reading_cycles: reading_cycles(&*shared.clock),
             next: Cell::new(None),
-            outbox: Outbox::default(),
             running: Running::default(),
             next_ticket: Cell::new(0),
             until_sample: Cell::new((1, 0)),
@@ -212,7 +212,15 @@ impl Worker {
         }
         match self.running_of(color) {
             Some(running) => self.post_to_running(&running, event),
-            None => self.pass(color, event),
+            None => self.deliver(color, event),
+        }
+    }
+
+    /// Posts to a color that is not being run.
+    #[inline]
+    fn deliver(&self, color: &ColorRef, event: Event) {
+        if let Some(owned) = color.deliver(event) {
+            self.schedule(owned);
         }
     }
 

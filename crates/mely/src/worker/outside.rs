@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use super::{POLL_INTERVAL_CYCLES, Worker};
 use crate::cell::OwnedColor;
-use crate::reactor::Reactor;
+use crate::reactor::{Reactor, ReadyList};
 use crate::ready::Ready;
 use crate::shared::Phase;
 use crate::timers::Delayed;
@@ -12,8 +12,14 @@ use crate::timers::Delayed;
 /// Where a worker sleeps and learns of the outside world.
 pub(crate) trait Driver: Send + Sync {
     /// Waits up to `timeout` (`None`: without end) for readiness or a wake-up, and
-    /// posts what is ready; with `dispatch` false it ignores what is ready.
-    fn wait(&self, timeout: Option<Duration>, dispatch: bool) -> usize;
+    /// notes what is ready. Nothing of the program's is called.
+    fn wait(&self, ready: &mut ReadyList, timeout: Option<Duration>);
+
+    /// Posts what is ready; how much that was.
+    fn dispatch(&self, ready: &mut ReadyList) -> usize {
+        ready.clear();
+        0
+    }
 
     /// Ends the current or the next wait, from any thread.
     fn wake(&self);
@@ -45,15 +51,15 @@ impl Worker {
     /// Looks at timers and descriptors without waiting.
     pub(super) fn poll(&self) {
         self.until_poll_cycles.set(POLL_INTERVAL_CYCLES);
-        self.shared.end_waiting_colors();
         if self.shared.idle.hint().any() {
             self.shared.fade_steal_cost();
         }
         let remote = self.remote();
         let running = self.shared.phase() == Phase::Running;
         if remote.driver.has_sources() {
-            let ready = remote.driver.wait(Some(Duration::ZERO), running);
-            remote.counts.readiness.add(ready as u64);
+            let mut ready = self.ready_list.take();
+            remote.driver.wait(&mut ready, Some(Duration::ZERO));
+            self.dispatch(ready, running);
         }
         self.fire_timers(running);
         remote.counts.ready_colors.set(
@@ -61,11 +67,21 @@ impl Worker {
         );
     }
 
+    /// Posts what is ready; ignores it when the runtime drains.
+    pub(super) fn dispatch(&self, mut ready: ReadyList, running: bool) {
+        let remote = self.remote();
+        if running && !ready.is_empty() {
+            let posted = remote.driver.dispatch(&mut ready);
+            remote.counts.readiness.add(posted as u64);
+        }
+        ready.clear();
+        self.ready_list.replace(ready);
+    }
+
     /// Keeps a timer until it is due; sheds its event if there are too many.
     pub(crate) fn keep_timer(&self, delayed: Delayed) {
         let cancelled = &self.remote().timers_cancelled;
-        let dropped = self.timers.borrow_mut().tidy(cancelled);
-        drop(dropped);
+        self.timers.borrow_mut().tidy(cancelled);
         let refused = self.timers.borrow_mut().add(delayed);
         if let Err(delayed) = refused {
             delayed.shed();

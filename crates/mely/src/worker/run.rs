@@ -15,6 +15,7 @@ use crate::event::Event;
 use crate::handler::HandlerId;
 use crate::panics::drop_safely;
 use crate::probe::{self, Work};
+use crate::reactor::single::POLL_COLOR;
 use crate::ready::Ready;
 use crate::shared::Phase;
 
@@ -111,7 +112,9 @@ impl Worker {
             self.settle_stolen(&color);
         }
         if color.is_poisoned() {
-            color.discard(|_| remote.counts.events.shed.add(1));
+            // Only those that are there: their destructors may post more, for ever.
+            self.take_inbox(&color);
+            color.discard(color.len(), |_| remote.counts.events.shed.add(1));
             self.end_turn(color);
             return;
         }
@@ -128,7 +131,6 @@ impl Worker {
                 break;
             }
         }
-        self.open_outbox(false);
         remote.counts.running.set(0);
         remote.counts.events.run.add(u64::from(turn.ran.get()));
         let (turns, cycles) = turn.followed();
@@ -171,7 +173,6 @@ impl Worker {
             let Some(next) = self.next_to_follow(&following) else {
                 return;
             };
-            self.empty_outbox();
             if let Some(color) = self.running.take() {
                 self.end_turn(color);
             }
@@ -248,16 +249,13 @@ impl Worker {
             let id = event.handler_id();
             if id != row.id {
                 row.turn_to(id, &self.costs);
-                self.open_outbox(row.manner.posts_may_wait());
             }
             let timed = turn.times_next();
             turn.ran.set(ran + 1);
             if timed || row.manner == Manner::WithCare {
                 row.count();
-                self.open_outbox(false);
                 self.run_with_care(event, id, &context, turn);
                 row.manner = self.costs.manner(id);
-                self.open_outbox(row.manner.posts_may_wait());
             } else {
                 // SAFETY: this worker owns the color, whose context this is, and
                 // runs one event at a time.
@@ -354,7 +352,10 @@ impl Worker {
         match self.shared.config.on_panic {
             OnPanic::Continue => {}
             OnPanic::PoisonColor => {
-                if let Some(color) = self.running.lend() {
+                let color = self.running.lend();
+                // All readiness goes through the color of a single reactor.
+                let poll = self.shared.single().is_some().then_some(POLL_COLOR);
+                if let Some(color) = color.filter(|color| Some(color.id()) != poll) {
                     color.poison();
                 }
             }

@@ -9,6 +9,7 @@ use mely_sched::{StealQueue, Ticketed};
 
 use super::{Step, Worker};
 use crate::lock_time::Untimed;
+use crate::panics::call_safely;
 use crate::ready::Ready;
 use crate::shared::{Phase, Shared};
 use crate::sync::Arc;
@@ -60,12 +61,26 @@ impl Drop for GiveBack {
 /// Runs a worker on this thread until the runtime stops.
 pub(crate) fn run_worker(worker: &Worker) {
     let _give_back = GiveBack::after(worker);
-    while worker.shared.phase() < Phase::Stopped {
-        if worker.step() == Step::Idle {
-            worker.sleep();
+    let work = || {
+        while worker.shared.phase() < Phase::Stopped {
+            if worker.step() == Step::Idle {
+                worker.sleep();
+            }
         }
+    };
+    until_no_panic(work);
+    until_no_panic(|| worker.wind_down());
+    until_no_panic(|| worker.shared.worker_ends());
+}
+
+/// What belongs to the program is called where its panics are caught. This is for the
+/// place that was forgotten: a worker that ends would leave its colors waiting for ever.
+fn until_no_panic(work: impl Fn()) {
+    // A simulator and loom end what they search by panics of their own.
+    if cfg!(any(loom, feature = "virtual")) {
+        return work();
     }
-    worker.wind_down();
+    while !call_safely(&work) {}
 }
 
 impl Worker {
@@ -83,7 +98,8 @@ impl Worker {
     /// The order is what makes sleeping safe: the mailbox is closed before the
     /// worker lies down, so who chooses it as a sleeper finds it closed and wakes
     /// it; and work is looked for once more after, so what was offered before the
-    /// worker lay down is found.
+    /// worker lay down is found. Nothing of the program's runs while it lies: what a
+    /// destructor posted to this worker then, nobody would look for.
     pub(crate) fn sleep(&self) {
         let remote = self.remote();
         let running = self.shared.phase() == Phase::Running;
@@ -94,7 +110,6 @@ impl Worker {
         remote.counts.ready_colors.set(0);
         let idle = &self.shared.idle;
         idle.lie_down(self.index, self.searching.replace(false));
-        self.shared.end_waiting_colors();
         if self.shared.config.heuristics.learn {
             self.shared.remotes.iter().for_each(|r| r.touch_held());
         }
@@ -105,17 +120,19 @@ impl Worker {
         let timeout = self
             .next_deadline()
             .map(|at| at.saturating_duration_since(now));
+        let mut ready = self.ready_list.take();
         if !stay {
             remote.counts.parks.add(1);
-            let ready = remote.driver.wait(timeout, running);
-            remote.counts.readiness.add(ready as u64);
+            remote.driver.wait(&mut ready, timeout);
         }
         remote.mailbox.open();
         self.searching.set(idle.get_up(self.index));
         if self.searching.get() {
             remote.counts.wakes.add(1);
         }
-        self.fire_timers(self.shared.phase() == Phase::Running);
+        let running = self.shared.phase() == Phase::Running;
+        self.dispatch(ready, running);
+        self.fire_timers(running);
     }
 
     /// Drops all that this worker holds, counted as abandoned.

@@ -29,7 +29,7 @@ impl Worker {
         }
         match self.running_of(color) {
             Some(running) => self.post_behind(&running, self.next.take(), event),
-            None => self.pass(color, event),
+            None => self.deliver(color, event),
         }
     }
 
