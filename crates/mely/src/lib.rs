@@ -80,7 +80,6 @@ mod slab;
 mod sync;
 mod task;
 mod timers;
-pub mod topology;
 mod trace;
 mod watchdog;
 mod worker;
@@ -92,6 +91,9 @@ pub use context::Context;
 pub use error::{CallError, PostError};
 pub use handler::{HANDLERS_MAX, Handler};
 pub use mely_sched::{Heuristics, Policy, QueueKind, UnknownPolicy};
+/// The machine's shape: CPUs, caches, quotas, and where threads run.
+#[doc(inline)]
+pub use mely_topology as topology;
 pub use metrics::{Events, HandlerMetrics, Snapshot, WorkerMetrics};
 pub use reactor::ReactorKind;
 pub use region::{Access, Region};
