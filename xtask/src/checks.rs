@@ -2,6 +2,7 @@
 
 use crate::run::Call;
 use crate::step::{Step, Work};
+use crate::toolchain::{self, Part};
 
 /// How often loom may take the processor away from a thread in one schedule.
 /// Loom's own guide advises two or three: schedules multiply with each.
@@ -16,6 +17,13 @@ const MIRI_FILTERS: &[&str] = &["queue", "held", "node", "pool", "inbox", "mailb
 
 /// Cases of a property test under Miri, which interprets every instruction.
 const MIRI_PROPTEST_CASES: &str = "8";
+
+pub(crate) fn packages() -> Step {
+    Step {
+        name: "packages",
+        work: Work::Packages,
+    }
+}
 
 pub(crate) fn fmt() -> Step {
     Step::check("fmt", Call::cargo(&["fmt", "--all", "--check"]))
@@ -46,6 +54,32 @@ pub(crate) fn unit_and_doc_tests() -> Step {
 pub(crate) fn rustdoc() -> Step {
     let call = Call::cargo(&["doc", "--workspace", "--no-deps"]);
     Step::check("doc", call.env("RUSTDOCFLAGS", "-D warnings"))
+}
+
+pub(crate) fn toolchains(install: bool) -> Vec<Step> {
+    let mut steps = vec![oldest(install)];
+    steps.extend(arm(install));
+    steps
+}
+
+/// The compiler that the manifests promise builds all that users and developers build.
+fn oldest(install: bool) -> Step {
+    let call = Call::cargo(&["check", "--workspace", "--all-targets"])
+        .toolchain(toolchain::OLDEST)
+        .target_dir("oldest");
+    let part = Part::Toolchain(toolchain::OLDEST);
+    Step::with_part("oldest", part, install, call)
+}
+
+/// The other processor: all is checked, and what has instructions of its own is
+/// assembled, which a check leaves out. Neither needs a linker.
+fn arm(install: bool) -> [Step; 2] {
+    let all = ["check", "--workspace", "--all-targets"];
+    let assembled = ["build", "--lib", "--package", "mely"];
+    [("arm", &all[..]), ("arm-asm", &assembled[..])].map(|(name, words)| {
+        let call = Call::cargo(&[words, &["--target", toolchain::ARM]].concat());
+        Step::with_part(name, Part::Target(toolchain::ARM), install, call)
+    })
 }
 
 pub(crate) fn loom(preemptions: u32) -> Step {

@@ -15,6 +15,7 @@ mod run;
 mod step;
 mod test;
 mod tidy;
+mod toolchain;
 mod verify;
 
 use std::process::ExitCode;
@@ -41,7 +42,8 @@ fn run_job(options: &Options) -> Result<(), Error> {
         }
         Job::Test => return test::run(options),
         Job::Verify => return verify::run(options),
-        Job::Packages => vec![packages::step()],
+        Job::Packages => vec![checks::packages()],
+        Job::Toolchains => checks::toolchains(options.install),
         Job::Lint => checks::lint(),
         Job::Tidy => vec![checks::tidy()],
         Job::Loom => vec![checks::loom(checks::LOOM_PREEMPTIONS)],

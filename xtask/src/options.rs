@@ -12,6 +12,7 @@ Usage: cargo xtask JOB [--no-install] [--dry-run]
 Jobs:
   test     install what the tests need, then lint, test, document and model-check
   packages install the Debian packages that the tests need
+  toolchains build with the oldest toolchain that is promised, and for aarch64
   lint     fmt, tidy, clippy and rustdoc
   tidy     the rules of this repository that a machine can hold
   loom     model-check the park, steal and post protocols
@@ -20,7 +21,7 @@ Jobs:
   verify   miri, tsan, a deeper loom and long randomised runs; writes docs/verification.md
 
 Options:
-  --no-install   test: leave the machine's packages alone
+  --no-install   test, toolchains: leave the machine's packages and toolchains alone
   --dry-run      print the steps and their commands, run nothing
   -h, --help     print this text
 ";
@@ -30,6 +31,7 @@ pub(crate) enum Job {
     Help,
     Test,
     Packages,
+    Toolchains,
     Lint,
     Tidy,
     Loom,
@@ -44,6 +46,7 @@ impl Job {
             "help" => Self::Help,
             "test" => Self::Test,
             "packages" => Self::Packages,
+            "toolchains" => Self::Toolchains,
             "lint" => Self::Lint,
             "tidy" => Self::Tidy,
             "loom" => Self::Loom,
@@ -140,7 +143,15 @@ mod tests {
     #[test]
     fn help_lists_every_job() {
         for line in [
-            "test", "packages", "lint", "tidy", "loom", "miri", "tsan", "verify",
+            "test",
+            "packages",
+            "toolchains",
+            "lint",
+            "tidy",
+            "loom",
+            "miri",
+            "tsan",
+            "verify",
         ] {
             assert!(
                 HELP.contains(&format!("\n  {line} ")),

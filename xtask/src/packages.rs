@@ -5,7 +5,6 @@ use std::path::PathBuf;
 
 use crate::error::Error;
 use crate::run::Call;
-use crate::step::{Step, Work};
 
 /// What the tests need, and its package.
 struct Tool {
@@ -53,13 +52,6 @@ const SYSTEM_FOLDERS: &[&str] = &["/usr/local/sbin", "/usr/sbin", "/sbin"];
 
 /// Another apt at work (a machine's own updates) is waited for this long.
 const LOCK_WAIT: &str = "DPkg::Lock::Timeout=300";
-
-pub(crate) fn step() -> Step {
-    Step {
-        name: "packages",
-        work: Work::Packages,
-    }
-}
 
 pub(crate) fn description() -> String {
     let all: Vec<_> = TOOLS.iter().map(|tool| tool.package).collect();

@@ -33,9 +33,10 @@ fn run(steps: &[Step], stop_at_failure: bool, out: &mut dyn Write) -> Report {
             step.command()
         );
         let outcome = step.run(out);
-        match &outcome.error {
-            None => println!("<== {}: ok in {}", step.name, readable(outcome.elapsed)),
-            Some(error) => {
+        match (&outcome.error, &outcome.skipped) {
+            (None, Some(why)) => println!("<== {}: skipped: {why}", step.name),
+            (None, None) => println!("<== {}: ok in {}", step.name, readable(outcome.elapsed)),
+            (Some(error), _) => {
                 let elapsed = readable(outcome.elapsed);
                 println!("<== {}: FAILED in {elapsed}: {error}", step.name);
             }
@@ -72,10 +73,10 @@ impl Report {
             "step", "result", "time", "tests"
         );
         for outcome in &self.outcomes {
-            let result = if outcome.error.is_some() {
-                "FAILED"
-            } else {
-                "ok"
+            let result = match (&outcome.error, &outcome.skipped) {
+                (Some(_), _) => "FAILED",
+                (None, Some(_)) => "skipped",
+                (None, None) => "ok",
             };
             let tests = match outcome.counts {
                 counts if counts.is_empty() => String::new(),
@@ -86,6 +87,11 @@ impl Report {
         }
         let total = self.outcomes.iter().map(|outcome| outcome.elapsed).sum();
         println!("{:<10} {:<7} {:>10}", "all", "", readable(total));
+        for outcome in &self.outcomes {
+            if let Some(why) = &outcome.skipped {
+                println!("skipped step: {}: {why}", outcome.name);
+            }
+        }
         for name in self.failed_steps() {
             println!("failed step: {name}");
         }

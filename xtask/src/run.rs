@@ -8,7 +8,8 @@ use std::process::{Command, Stdio};
 use crate::counts::{Counter, Counts};
 use crate::error::Error;
 
-const NIGHTLY: &str = "nightly";
+/// The toolchain of what stable does not have.
+pub(crate) const NIGHTLY: &str = "nightly";
 
 /// The workspace's folder.
 pub(crate) fn root() -> PathBuf {
@@ -25,7 +26,8 @@ pub(crate) struct Call {
     program: String,
     args: Vec<String>,
     env: Vec<(&'static str, String)>,
-    nightly: bool,
+    /// Another toolchain than the one that runs.
+    toolchain: Option<&'static str>,
     /// Flags that change every crate's build get a folder of their own, so that
     /// going back and forth between jobs does not rebuild the world.
     target_dir: Option<&'static str>,
@@ -37,7 +39,7 @@ impl Call {
             program: program.to_owned(),
             args: args.iter().map(|&arg| arg.to_owned()).collect(),
             env: Vec::new(),
-            nightly: false,
+            toolchain: None,
             target_dir: None,
         }
     }
@@ -47,14 +49,16 @@ impl Call {
     }
 
     pub(crate) fn nightly(args: &[&str]) -> Self {
-        Self {
-            nightly: true,
-            ..Self::cargo(args)
-        }
+        Self::cargo(args).toolchain(NIGHTLY)
     }
 
     pub(crate) fn env(mut self, name: &'static str, value: impl Into<String>) -> Self {
         self.env.push((name, value.into()));
+        self
+    }
+
+    pub(crate) fn toolchain(mut self, name: &'static str) -> Self {
+        self.toolchain = Some(name);
         self
     }
 
@@ -119,10 +123,10 @@ impl Call {
 
     fn command(&self) -> Command {
         let root = root();
-        let mut command = if self.nightly {
+        let mut command = if let Some(toolchain) = self.toolchain {
             let mut rustup = Command::new("rustup");
-            rustup.args(["run", NIGHTLY, &self.program]);
-            // `cargo run` points these at the stable toolchain's own parts.
+            rustup.args(["run", toolchain, &self.program]);
+            // `cargo run` points these at the running toolchain's own parts.
             rustup.env_remove("LD_LIBRARY_PATH").env_remove("CARGO");
             rustup
         } else {
@@ -152,10 +156,9 @@ impl Call {
     }
 
     fn spawn_error(&self, source: std::io::Error) -> Error {
-        let program = if self.nightly {
-            "rustup"
-        } else {
-            &self.program
+        let program = match self.toolchain {
+            Some(_) => "rustup",
+            None => &self.program,
         };
         Error::Spawn {
             program: program.to_owned(),
@@ -174,8 +177,8 @@ impl fmt::Display for Call {
             write!(f, "{name}={} ", quoted(value))?;
         }
         write!(f, "{}", self.program)?;
-        if self.nightly {
-            write!(f, " +{NIGHTLY}")?;
+        if let Some(toolchain) = self.toolchain {
+            write!(f, " +{toolchain}")?;
         }
         self.args
             .iter()

@@ -8,11 +8,18 @@ use crate::error::Error;
 use crate::packages;
 use crate::run::{self, Call};
 use crate::tidy;
+use crate::toolchain::{Part, Skip};
 
 #[derive(Debug)]
 pub(crate) enum Work {
     /// A program that only has to end well.
     Check(Call),
+    /// The same, skipped where a part of the toolchain cannot be had.
+    WithPart {
+        part: Part,
+        install: bool,
+        call: Call,
+    },
     /// A program that runs tests; running none is a failure.
     Tests(Call),
     /// The repository's own rules.
@@ -34,6 +41,8 @@ pub(crate) struct Outcome {
     pub(crate) command: String,
     pub(crate) counts: Counts,
     pub(crate) elapsed: Duration,
+    /// Why nothing was done.
+    pub(crate) skipped: Option<Skip>,
     pub(crate) error: Option<Error>,
 }
 
@@ -42,6 +51,17 @@ impl Step {
         Self {
             name,
             work: Work::Check(call),
+        }
+    }
+
+    pub(crate) fn with_part(name: &'static str, part: Part, install: bool, call: Call) -> Self {
+        Self {
+            name,
+            work: Work::WithPart {
+                part,
+                install,
+                call,
+            },
         }
     }
 
@@ -54,7 +74,7 @@ impl Step {
 
     pub(crate) fn command(&self) -> String {
         match &self.work {
-            Work::Check(call) | Work::Tests(call) => call.to_string(),
+            Work::Check(call) | Work::WithPart { call, .. } | Work::Tests(call) => call.to_string(),
             Work::Tidy => "cargo xtask tidy".to_owned(),
             Work::Packages => packages::description(),
         }
@@ -64,8 +84,18 @@ impl Step {
     /// results would be counted with the real ones.
     pub(crate) fn run(&self, out: &mut dyn Write) -> Outcome {
         let start = Instant::now();
+        let mut skipped = None;
         let (counts, result) = match &self.work {
             Work::Check(call) => (Counts::default(), call.run()),
+            Work::WithPart {
+                part,
+                install,
+                call,
+            } => {
+                skipped = part.require(*install).err();
+                let result = skipped.as_ref().map_or_else(|| call.run(), |_| Ok(()));
+                (Counts::default(), result)
+            }
             Work::Tests(call) => run_tests(call, out),
             Work::Tidy => (Counts::default(), tidy::run(&run::root())),
             Work::Packages => (Counts::default(), packages::install_missing()),
@@ -75,6 +105,7 @@ impl Step {
             command: self.command(),
             counts,
             elapsed: start.elapsed(),
+            skipped,
             error: result.err(),
         }
     }
@@ -110,6 +141,15 @@ mod tests {
             matches!(outcome.error, Some(Error::NothingRan { .. })),
             "{outcome:?}"
         );
+    }
+
+    #[test]
+    fn a_check_without_its_part_is_skipped_and_does_not_run() {
+        let part = Part::Target("no-such-target");
+        let step = Step::with_part("else", part, false, Call::new("false", &[]));
+        let outcome = step.run(&mut sink());
+        assert!(outcome.skipped.is_some(), "{outcome:?}");
+        assert!(outcome.error.is_none(), "{outcome:?}");
     }
 
     #[test]

@@ -34,7 +34,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Error> {
 fn steps(install: bool) -> Vec<Step> {
     let mut steps = Vec::new();
     if install {
-        steps.push(packages::step());
+        steps.push(checks::packages());
     }
     steps.extend([
         checks::fmt(),
@@ -42,8 +42,9 @@ fn steps(install: bool) -> Vec<Step> {
         checks::clippy(),
         checks::unit_and_doc_tests(),
         checks::rustdoc(),
-        checks::loom(checks::LOOM_PREEMPTIONS),
     ]);
+    steps.extend(checks::toolchains(install));
+    steps.push(checks::loom(checks::LOOM_PREEMPTIONS));
     steps
 }
 
@@ -57,7 +58,9 @@ mod tests {
 
     #[test]
     fn the_gate_goes_from_cheap_to_dear() {
-        let all = ["packages", "fmt", "tidy", "clippy", "tests", "doc", "loom"];
+        let all = [
+            "packages", "fmt", "tidy", "clippy", "tests", "doc", "oldest", "arm", "arm-asm", "loom",
+        ];
         assert_eq!(names(true), all);
         assert_eq!(names(false), all[1..]);
     }

@@ -81,7 +81,6 @@ mod slab;
 mod sync;
 mod task;
 mod timers;
-pub mod topology;
 mod trace;
 mod waits;
 mod watchdog;
@@ -95,6 +94,9 @@ pub use ending::{ShutdownError, ShutdownReport};
 pub use error::{CallError, PostError};
 pub use handler::{HANDLERS_MAX, Handler};
 pub use mely_sched::{Heuristics, Policy, QueueKind, UnknownPolicy};
+/// The machine's shape: CPUs, caches, quotas, and where threads run.
+#[doc(inline)]
+pub use mely_topology as topology;
 pub use metrics::{Events, HandlerMetrics, Snapshot, WorkerMetrics};
 pub use reactor::ReactorKind;
 pub use region::{Access, Region};

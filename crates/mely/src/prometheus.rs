@@ -41,20 +41,19 @@ impl Prometheus {
         for (name, help, count) in WORKER_COUNTERS {
             self.family(name, help, "counter");
             for (at, worker) in of.workers.iter().enumerate() {
-                self.sample(name, format_args!("{{worker=\"{at}\"}}"), count(worker));
+                self.sample(name, &format!("{{worker=\"{at}\"}}"), count(worker));
             }
         }
         self.family("worker_ready_colors", "Colors ready on the core.", "gauge");
         for (at, worker) in of.workers.iter().enumerate() {
-            let label = format_args!("{{worker=\"{at}\"}}");
-            self.sample("worker_ready_colors", label, worker.ready_colors);
+            let label = format!("{{worker=\"{at}\"}}");
+            self.sample("worker_ready_colors", &label, worker.ready_colors);
         }
         for (name, help, kind, count) in HANDLER_SAMPLES {
             self.family(name, help, kind);
             for handler in &of.handlers {
-                let handler_name = escaped(handler.name);
-                let label = format_args!("{{handler=\"{handler_name}\"}}");
-                self.sample(name, label, count(handler));
+                let label = format!("{{handler=\"{}\"}}", escaped(handler.name));
+                self.sample(name, &label, count(handler));
             }
         }
         self.0
@@ -62,12 +61,12 @@ impl Prometheus {
 
     fn counter(&mut self, name: &str, help: &str, value: u64) {
         self.family(name, help, "counter");
-        self.sample(name, format_args!(""), value);
+        self.sample(name, "", value);
     }
 
     fn gauge(&mut self, name: &str, help: &str, value: u64) {
         self.family(name, help, "gauge");
-        self.sample(name, format_args!(""), value);
+        self.sample(name, "", value);
     }
 
     fn family(&mut self, name: &str, help: &str, kind: &str) {
@@ -75,7 +74,7 @@ impl Prometheus {
         self.0.push_str(&text);
     }
 
-    fn sample(&mut self, name: &str, labels: fmt::Arguments<'_>, value: impl fmt::Display) {
+    fn sample(&mut self, name: &str, labels: &str, value: impl fmt::Display) {
         self.0.push_str(&format!("mely_{name}{labels} {value}\n"));
     }
 }

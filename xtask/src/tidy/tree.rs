@@ -29,8 +29,8 @@ pub(super) struct Tree {
     paths: BTreeSet<String>,
 }
 
-/// Not part of the repository's own text.
-const SKIPPED_FOLDERS: &[&str] = &[".git", "target"];
+/// Not part of the repository's own text. In a second work tree `.git` is a file.
+const SKIPPED: &[&str] = &[".git", "target"];
 
 impl Tree {
     pub(super) fn read(root: &Path) -> Result<Self, Error> {
@@ -83,11 +83,12 @@ impl Tree {
             let name = entry.file_name().to_string_lossy().into_owned();
             let relative = format!("{prefix}{name}");
             let kind = entry.file_type().map_err(|source| at(&path, source))?;
+            if SKIPPED.contains(&name.as_str()) {
+                continue;
+            }
             if kind.is_dir() {
-                if !SKIPPED_FOLDERS.contains(&name.as_str()) {
-                    self.read_folder(&path, &format!("{relative}/"))?;
-                    self.paths.insert(relative);
-                }
+                self.read_folder(&path, &format!("{relative}/"))?;
+                self.paths.insert(relative);
             } else if kind.is_file() {
                 let bytes = std::fs::read(&path).map_err(|source| at(&path, source))?;
                 self.add(&relative, &bytes);

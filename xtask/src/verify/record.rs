@@ -118,6 +118,7 @@ mod tests {
             command: command.to_owned(),
             counts: Counts { passed: 41, failed },
             elapsed: Duration::from_secs(90),
+            skipped: None,
             error: (failed > 0).then_some(Error::Reported),
         }
     }

@@ -6,10 +6,11 @@
 
 use std::path::Path;
 
-use super::cpuset::{CpuSet, MAX_CPU};
-use super::error::TopologyError;
-use super::files::{numbered_entries, read_parsed, read_text};
-use super::{Cache, CacheKind, CoreInfo, NumaNode, Source, Topology};
+use crate::MAX_CPU;
+use crate::cpuset::CpuSet;
+use crate::error::TopologyError;
+use crate::files::{numbered_entries, read_parsed, read_text};
+use crate::{Cache, CacheKind, CoreInfo, NumaNode, Source, Topology};
 
 /// More than any machine has: four or five are usual.
 const CACHES_MAX: usize = 16;
@@ -30,7 +31,7 @@ impl Topology {
     ///
     /// ```
     /// use std::path::Path;
-    /// use mely::topology::{Topology, TopologyError};
+    /// use mely_topology::{Topology, TopologyError};
     ///
     /// let hidden = Topology::read(Path::new("/nowhere"));
     /// assert!(matches!(hidden, Err(TopologyError::Unreadable { .. })));

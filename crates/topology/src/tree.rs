@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::fmt;
 
-use super::cpuset::CpuSet;
-use super::{Cache, CacheKind, CoreInfo, Topology};
+use crate::cpuset::CpuSet;
+use crate::{Cache, CacheKind, CoreInfo, Topology};
 
 /// A topology as it is printed: packages, memory nodes, shared caches, cores.
 ///
@@ -12,14 +12,14 @@ use super::{Cache, CacheKind, CoreInfo, Topology};
 /// line, so that a machine of hundreds of CPUs fits a screen.
 ///
 /// ```
-/// use mely::topology::{Spec, Topology};
+/// use mely_topology::{Spec, Topology};
 ///
 /// let xeon = Topology::synthetic(&Spec::xeon_e5410())?;
 /// let tree = xeon.tree().to_string();
 /// assert!(tree.starts_with("8 CPUs on 8 cores, 2 packages, 1 NUMA node (synthetic)\n"));
 /// assert!(tree.contains("├─ Package 0 · NUMA node 0\n"));
 /// assert!(tree.contains("│  ├─ L2 6 MiB · 2 cores: CPUs 0-1 · each L1d 32 KiB, L1i 32 KiB\n"));
-/// # Ok::<(), mely::topology::TopologyError>(())
+/// # Ok::<(), mely_topology::TopologyError>(())
 /// ```
 #[derive(Debug, Clone, Copy)]
 pub struct Tree<'a> {
@@ -30,7 +30,7 @@ impl Topology {
     /// A view that prints as a tree of several lines, the last one without a line end.
     ///
     /// ```
-    /// println!("{}", mely::topology::Topology::detect().tree());
+    /// println!("{}", mely_topology::Topology::detect().tree());
     /// ```
     #[must_use]
     pub fn tree(&self) -> Tree<'_> {
@@ -254,8 +254,8 @@ fn grouped<'a, K: std::hash::Hash + Eq + Clone>(
 
 #[cfg(test)]
 mod tests {
-    use super::super::{CacheSpec, Spec};
     use super::*;
+    use crate::{CacheSpec, Spec};
 
     fn unified(level: u8, kib: u64, cores: usize) -> CacheSpec {
         CacheSpec {

@@ -1,8 +1,9 @@
 //! Machines made from a description, for simulation and tests.
 
-use super::cpuset::{CpuSet, MAX_CPU};
-use super::error::TopologyError;
-use super::{Cache, CacheKind, CoreInfo, NumaNode, Source, Topology};
+use crate::MAX_CPU;
+use crate::cpuset::CpuSet;
+use crate::error::TopologyError;
+use crate::{Cache, CacheKind, CoreInfo, NumaNode, Source, Topology};
 
 /// The line size of every machine of the papers, and of nearly all of today's.
 const LINE_BYTES: u32 = 64;
@@ -14,7 +15,7 @@ const NUMA_LOCAL: u32 = 10;
 /// package after package, then the second threads in the same order.
 ///
 /// ```
-/// use mely::topology::{Spec, Topology};
+/// use mely_topology::{Spec, Topology};
 ///
 /// let two_sockets_smt = Spec {
 ///     packages: 2,
@@ -25,7 +26,7 @@ const NUMA_LOCAL: u32 = 10;
 /// };
 /// let topology = Topology::synthetic(&two_sockets_smt)?;
 /// assert_eq!(topology.core(0).unwrap().smt_siblings.to_string(), "0,8");
-/// # Ok::<(), mely::topology::TopologyError>(())
+/// # Ok::<(), mely_topology::TopologyError>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Spec {
@@ -47,7 +48,7 @@ pub struct Spec {
 /// The caches of one level and kind of a [`Spec`].
 ///
 /// ```
-/// use mely::topology::{CacheKind, CacheSpec};
+/// use mely_topology::{CacheKind, CacheSpec};
 ///
 /// let l3_of_four_cores = CacheSpec {
 ///     level: 3,
@@ -73,11 +74,11 @@ impl Spec {
     /// A machine of `cpus` equal cores that share nothing known.
     ///
     /// ```
-    /// use mely::topology::{Distance, Spec, Topology};
+    /// use mely_topology::{Distance, Spec, Topology};
     ///
     /// let flat = Topology::synthetic(&Spec::flat(4))?;
     /// assert_eq!(flat.distance(0, 3), Distance::SameNode);
-    /// # Ok::<(), mely::topology::TopologyError>(())
+    /// # Ok::<(), mely_topology::TopologyError>(())
     /// ```
     #[must_use]
     pub fn flat(cpus: usize) -> Self {
@@ -95,10 +96,10 @@ impl Spec {
     /// each pair of cores, uniform memory (section V-A).
     ///
     /// ```
-    /// use mely::topology::{Spec, Topology};
+    /// use mely_topology::{Spec, Topology};
     ///
     /// assert_eq!(Topology::synthetic(&Spec::xeon_e5410())?.cores().len(), 8);
-    /// # Ok::<(), mely::topology::TopologyError>(())
+    /// # Ok::<(), mely_topology::TopologyError>(())
     /// ```
     #[must_use]
     pub fn xeon_e5410() -> Self {
@@ -162,11 +163,11 @@ impl Topology {
     /// [`MAX_CPU`].
     ///
     /// ```
-    /// use mely::topology::{Source, Spec, Topology};
+    /// use mely_topology::{Source, Spec, Topology};
     ///
     /// assert_eq!(Topology::synthetic(&Spec::flat(2))?.source(), &Source::Synthetic);
     /// assert!(Topology::synthetic(&Spec::flat(0)).is_err());
-    /// # Ok::<(), mely::topology::TopologyError>(())
+    /// # Ok::<(), mely_topology::TopologyError>(())
     /// ```
     pub fn synthetic(spec: &Spec) -> Result<Self, TopologyError> {
         let cores = spec.checked_cores()?;
@@ -225,8 +226,8 @@ impl Topology {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Distance;
     use super::*;
+    use crate::Distance;
 
     #[test]
     fn impossible_machines_are_refused() {

@@ -1,12 +1,14 @@
 //! The machine's shape: which CPUs share what, and how far they are apart.
 //!
+//! Users of the runtime find all of it as `mely::topology`.
+//!
 //! At start-up the runtime builds the *cache map* of the paper (sections III-A and
 //! IV-B) from `/sys`, so that each core knows its neighbors and steals from near
 //! before far. It also learns here which CPUs it may use ([`allowed_cpus`]), how
 //! much of them ([`cpu_quota`]), and pins its workers ([`pin_current_thread`]).
 //!
 //! ```
-//! use mely::topology::{Topology, allowed_cpus, cpu_quota, default_workers};
+//! use mely_topology::{Topology, allowed_cpus, cpu_quota, default_workers};
 //!
 //! let topology = Topology::detect();
 //! let allowed = allowed_cpus();
@@ -34,17 +36,23 @@ mod sysfs;
 mod tree;
 
 pub use affinity::{allowed_cpus, default_workers, pin_current_thread};
-pub use cpuset::{CpuSet, MAX_CPU};
+pub use cpuset::CpuSet;
 pub use distance::Distance;
 pub use error::TopologyError;
 pub use quota::{cpu_quota, cpu_quota_under};
 pub use synthetic::{CacheSpec, Spec};
 pub use tree::Tree;
 
+/// One more than the largest CPU number a [`CpuSet`] holds.
+///
+/// Linux is built for at most 8192 CPUs (`CONFIG_NR_CPUS` with `MAXSMP` on
+/// x86-64), so a file that names more is garbage, and must not cost memory.
+pub const MAX_CPU: usize = 8192;
+
 /// The CPUs of a machine, the caches they share, and their memory nodes.
 ///
 /// ```
-/// use mely::topology::{Source, Topology};
+/// use mely_topology::{Source, Topology};
 ///
 /// let topology = Topology::detect();
 /// assert!(!topology.cores().is_empty());
@@ -65,7 +73,7 @@ pub struct Topology {
 /// Where a [`Topology`] comes from.
 ///
 /// ```
-/// use mely::topology::Source;
+/// use mely_topology::Source;
 ///
 /// let hidden = Source::Fallback { reason: "/sys is hidden".into() };
 /// assert_eq!(hidden.to_string(), "fallback: /sys is hidden");
@@ -89,12 +97,12 @@ pub enum Source {
 /// One CPU: a hardware thread that the operating system schedules on.
 ///
 /// ```
-/// use mely::topology::{Spec, Topology};
+/// use mely_topology::{Spec, Topology};
 ///
 /// let xeon = Topology::synthetic(&Spec::xeon_e5410())?;
 /// let core = xeon.core(5).unwrap();
 /// assert_eq!((core.package, core.numa_node, core.caches.len()), (1, 0, 3));
-/// # Ok::<(), mely::topology::TopologyError>(())
+/// # Ok::<(), mely_topology::TopologyError>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
@@ -117,13 +125,13 @@ pub struct CoreInfo {
 /// A cache as one of its CPUs sees it.
 ///
 /// ```
-/// use mely::topology::{Spec, Topology};
+/// use mely_topology::{Spec, Topology};
 ///
 /// let xeon = Topology::synthetic(&Spec::xeon_e5410())?;
 /// let l2 = &xeon.core(5).unwrap().caches[2];
 /// assert_eq!((l2.level, l2.size_bytes), (2, Some(6 << 20)));
 /// assert_eq!(l2.shared_by.to_string(), "4-5");
-/// # Ok::<(), mely::topology::TopologyError>(())
+/// # Ok::<(), mely_topology::TopologyError>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
@@ -145,7 +153,7 @@ pub struct Cache {
 /// Instruction caches never make two cores near: stolen work drags its data along.
 ///
 /// ```
-/// use mely::topology::CacheKind;
+/// use mely_topology::CacheKind;
 ///
 /// assert!(CacheKind::Data < CacheKind::Unified);
 /// ```
@@ -164,13 +172,13 @@ pub enum CacheKind {
 /// A memory node, possibly without CPUs.
 ///
 /// ```
-/// use mely::topology::{Spec, Topology};
+/// use mely_topology::{Spec, Topology};
 ///
 /// let two_nodes = Spec { cores_per_node: 2, ..Spec::flat(4) };
 /// let topology = Topology::synthetic(&two_nodes)?;
 /// assert_eq!(topology.nodes()[1].cpus.to_string(), "2-3");
 /// assert_eq!(topology.nodes()[1].distances, [20, 10]);
-/// # Ok::<(), mely::topology::TopologyError>(())
+/// # Ok::<(), mely_topology::TopologyError>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
@@ -191,7 +199,7 @@ impl Topology {
     /// Never fails: [`source`](Self::source) tells which of the two it is.
     ///
     /// ```
-    /// use mely::topology::Topology;
+    /// use mely_topology::Topology;
     ///
     /// assert!(!Topology::detect().cores().is_empty());
     /// ```
@@ -205,11 +213,11 @@ impl Topology {
     /// better is known.
     ///
     /// ```
-    /// use mely::topology::{Distance, Topology};
+    /// use mely_topology::{Distance, Topology};
     ///
     /// let flat = Topology::flat(&"2-3".parse()?, "/sys is hidden");
     /// assert_eq!(flat.distance(2, 3), Distance::SameNode);
-    /// # Ok::<(), mely::topology::TopologyError>(())
+    /// # Ok::<(), mely_topology::TopologyError>(())
     /// ```
     #[must_use]
     pub fn flat(cpus: &CpuSet, reason: impl Into<String>) -> Self {
@@ -249,7 +257,7 @@ impl Topology {
     /// Where this description comes from.
     ///
     /// ```
-    /// println!("{}", mely::topology::Topology::detect().source());
+    /// println!("{}", mely_topology::Topology::detect().source());
     /// ```
     #[must_use]
     pub fn source(&self) -> &Source {
@@ -259,12 +267,12 @@ impl Topology {
     /// The online CPUs, in increasing number.
     ///
     /// ```
-    /// use mely::topology::{Spec, Topology};
+    /// use mely_topology::{Spec, Topology};
     ///
     /// let topology = Topology::synthetic(&Spec::flat(3))?;
     /// let cpus: Vec<usize> = topology.cores().iter().map(|core| core.cpu).collect();
     /// assert_eq!(cpus, [0, 1, 2]);
-    /// # Ok::<(), mely::topology::TopologyError>(())
+    /// # Ok::<(), mely_topology::TopologyError>(())
     /// ```
     #[must_use]
     pub fn cores(&self) -> &[CoreInfo] {
@@ -274,11 +282,11 @@ impl Topology {
     /// The CPU of that number, if it is known and online.
     ///
     /// ```
-    /// use mely::topology::{Spec, Topology};
+    /// use mely_topology::{Spec, Topology};
     ///
     /// let topology = Topology::synthetic(&Spec::flat(3))?;
     /// assert!(topology.core(2).is_some() && topology.core(3).is_none());
-    /// # Ok::<(), mely::topology::TopologyError>(())
+    /// # Ok::<(), mely_topology::TopologyError>(())
     /// ```
     #[must_use]
     pub fn core(&self, cpu: usize) -> Option<&CoreInfo> {
@@ -289,11 +297,11 @@ impl Topology {
     /// The memory nodes, in increasing number; empty where none is known.
     ///
     /// ```
-    /// use mely::topology::{Spec, Topology};
+    /// use mely_topology::{Spec, Topology};
     ///
     /// let xeon = Topology::synthetic(&Spec::xeon_e5410())?;
     /// assert_eq!(xeon.nodes().len(), 1);
-    /// # Ok::<(), mely::topology::TopologyError>(())
+    /// # Ok::<(), mely_topology::TopologyError>(())
     /// ```
     #[must_use]
     pub fn nodes(&self) -> &[NumaNode] {

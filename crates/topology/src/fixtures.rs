@@ -4,15 +4,15 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::{CacheKind, Topology};
+use crate::{CacheKind, Topology};
 
 /// The CPU numbers of a topology.
-pub(super) fn cores(topology: &Topology) -> Vec<usize> {
+pub(crate) fn cores(topology: &Topology) -> Vec<usize> {
     topology.cores().iter().map(|core| core.cpu).collect()
 }
 
 /// A root folder that is removed with the value.
-pub(super) struct FixtureTree {
+pub(crate) struct FixtureTree {
     root: PathBuf,
 }
 
@@ -21,7 +21,7 @@ pub(super) struct FixtureTree {
 type CacheFiles<'a> = (u8, &'a str, &'a str, &'a [&'a str]);
 
 impl FixtureTree {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         // Relaxed: only uniqueness matters, and any read-modify-write gives it.
         static NEXT: AtomicUsize = AtomicUsize::new(0);
         let unique = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -31,23 +31,23 @@ impl FixtureTree {
         Self { root }
     }
 
-    pub(super) fn root(&self) -> &Path {
+    pub(crate) fn root(&self) -> &Path {
         &self.root
     }
 
     /// Writes a file below `sys/devices/system`.
-    pub(super) fn file(&self, path: &str, content: impl AsRef<[u8]>) {
+    pub(crate) fn file(&self, path: &str, content: impl AsRef<[u8]>) {
         self.root_file(&format!("sys/devices/system/{path}"), content);
     }
 
     /// Writes a file below the root.
-    pub(super) fn root_file(&self, path: &str, content: impl AsRef<[u8]>) {
+    pub(crate) fn root_file(&self, path: &str, content: impl AsRef<[u8]>) {
         let path = self.root.join(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, content).unwrap();
     }
 
-    pub(super) fn core(
+    pub(crate) fn core(
         &self,
         cpu: usize,
         package: usize,
@@ -86,13 +86,13 @@ impl FixtureTree {
         }
     }
 
-    pub(super) fn node(&self, id: usize, cpus: &str, distances: &str) {
+    pub(crate) fn node(&self, id: usize, cpus: &str, distances: &str) {
         self.file(&format!("node/node{id}/cpulist"), format!("{cpus}\n"));
         self.file(&format!("node/node{id}/distance"), format!("{distances}\n"));
     }
 
     /// The files by which the kernel would describe that machine.
-    pub(super) fn of(machine: &Topology) -> Self {
+    pub(crate) fn of(machine: &Topology) -> Self {
         let tree = Self::new();
         let online = super::CpuSet::of(cores(machine)).unwrap();
         tree.file("cpu/online", format!("{online}\n"));

@@ -1,6 +1,6 @@
 //! How far two CPUs are from each other, and the order of victims it gives.
 
-use super::{CacheKind, CoreInfo, Topology};
+use crate::{CacheKind, CoreInfo, Topology};
 
 /// NUMA distances as firmware gives them: 10 is local, 20 twice as far.
 const NUMA_LOCAL: u32 = 10;
@@ -12,7 +12,7 @@ const NUMA_REMOTE: u32 = 20;
 /// need no further code.
 ///
 /// ```
-/// use mely::topology::Distance;
+/// use mely_topology::Distance;
 ///
 /// assert!(Distance::Smt < Distance::SharedCache { level: 2 });
 /// assert!(Distance::SharedCache { level: 2 } < Distance::SharedCache { level: 3 });
@@ -52,13 +52,13 @@ impl Topology {
     /// Paper: section III-A.
     ///
     /// ```
-    /// use mely::topology::{Distance, Spec, Topology};
+    /// use mely_topology::{Distance, Spec, Topology};
     ///
     /// let xeon = Topology::synthetic(&Spec::xeon_e5410())?;
     /// assert_eq!(xeon.distance(0, 1), Distance::SharedCache { level: 2 });
     /// assert_eq!(xeon.distance(0, 2), Distance::SameNode);
     /// assert_eq!(xeon.distance(0, 4), Distance::Remote { numa: 10 });
-    /// # Ok::<(), mely::topology::TopologyError>(())
+    /// # Ok::<(), mely_topology::TopologyError>(())
     /// ```
     #[must_use]
     pub fn distance(&self, a: usize, b: usize) -> Distance {
@@ -86,11 +86,11 @@ impl Topology {
     /// directions; 10 within a node and 20 across where firmware says nothing.
     ///
     /// ```
-    /// use mely::topology::{Spec, Topology};
+    /// use mely_topology::{Spec, Topology};
     ///
     /// let flat = Topology::synthetic(&Spec::flat(4))?;
     /// assert_eq!(flat.numa_distance(0, 0), 10);
-    /// # Ok::<(), mely::topology::TopologyError>(())
+    /// # Ok::<(), mely_topology::TopologyError>(())
     /// ```
     #[must_use]
     pub fn numa_distance(&self, a: usize, b: usize) -> u32 {
@@ -113,12 +113,12 @@ impl Topology {
     /// Paper: `construct_core_set`, sections III-A and IV-B.
     ///
     /// ```
-    /// use mely::topology::{Spec, Topology};
+    /// use mely_topology::{Spec, Topology};
     ///
     /// let xeon = Topology::synthetic(&Spec::xeon_e5410())?;
     /// let all: Vec<usize> = (0..8).collect();
     /// assert_eq!(xeon.victim_order(2, &all), [3, 0, 1, 4, 5, 6, 7]);
-    /// # Ok::<(), mely::topology::TopologyError>(())
+    /// # Ok::<(), mely_topology::TopologyError>(())
     /// ```
     #[must_use]
     pub fn victim_order(&self, of: usize, among: &[usize]) -> Vec<usize> {
@@ -134,12 +134,12 @@ impl Topology {
     /// The answer is empty when there is no worker `of`.
     ///
     /// ```
-    /// use mely::topology::{Spec, Topology};
+    /// use mely_topology::{Spec, Topology};
     ///
     /// let xeon = Topology::synthetic(&Spec::xeon_e5410())?;
     /// // Workers 0 to 3, on CPUs 0, 4, 1 and 0.
     /// assert_eq!(xeon.victim_workers(0, &[0, 4, 1, 0]), [3, 2, 1]);
-    /// # Ok::<(), mely::topology::TopologyError>(())
+    /// # Ok::<(), mely_topology::TopologyError>(())
     /// ```
     #[must_use]
     pub fn victim_workers(&self, of: usize, cpu_of: &[usize]) -> Vec<usize> {
@@ -175,8 +175,8 @@ fn nearest_shared_level(a: &CoreInfo, b: &CoreInfo) -> Option<u8> {
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::{CacheSpec, Spec};
     use super::*;
+    use crate::{CacheSpec, Spec};
 
     fn all_cpus(topology: &Topology) -> Vec<usize> {
         topology.cores().iter().map(|core| core.cpu).collect()

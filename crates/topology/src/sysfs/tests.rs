@@ -2,9 +2,9 @@
 
 use proptest::prelude::*;
 
-use super::super::fixtures::{FixtureTree, cores};
-use super::super::{CacheSpec, Distance, Spec};
 use super::*;
+use crate::fixtures::{FixtureTree, cores};
+use crate::{CacheSpec, Distance, Spec};
 
 const PRIVATE_L1: (u8, &str, &str, &[&str]) = (1, "Data", "32K", &[]);
 

@@ -4,12 +4,12 @@ use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
-use super::cpuset::MAX_CPU;
+use crate::MAX_CPU;
 
 /// Why a topology, or a set of CPUs, could not be had.
 ///
 /// ```
-/// use mely::topology::{CpuSet, TopologyError};
+/// use mely_topology::{CpuSet, TopologyError};
 ///
 /// let refused = "3-1".parse::<CpuSet>().unwrap_err();
 /// assert!(matches!(refused, TopologyError::CpuList { .. }));
@@ -40,7 +40,7 @@ pub enum TopologyError {
         /// The folder.
         path: PathBuf,
     },
-    /// A [`Spec`](super::Spec) describes no possible machine.
+    /// A [`Spec`](crate::Spec) describes no possible machine.
     Spec {
         /// What is wrong with it.
         reason: &'static str,
@@ -50,14 +50,14 @@ pub enum TopologyError {
 impl TopologyError {
     /// Refuses `item` of a list; only its beginning is kept, so that a garbage
     /// file does not become a garbage message.
-    pub(super) fn list_item(item: &str) -> Self {
+    pub(crate) fn list_item(item: &str) -> Self {
         Self::CpuList {
             item: item.chars().take(32).collect(),
         }
     }
 
     /// Refuses a number that is too large to be a CPU.
-    pub(super) fn out_of_range(cpu: impl fmt::Display) -> Self {
+    pub(crate) fn out_of_range(cpu: impl fmt::Display) -> Self {
         let mut cpu = cpu.to_string();
         cpu.truncate(32);
         Self::CpuOutOfRange { cpu }

@@ -5,8 +5,9 @@ use std::path::Path;
 
 use rustix::thread::{CpuSet as KernelSet, sched_getaffinity, sched_setaffinity};
 
-use super::cpuset::{CpuSet, MAX_CPU};
-use super::files::read_text;
+use crate::MAX_CPU;
+use crate::cpuset::CpuSet;
+use crate::files::read_text;
 
 /// The CPUs on which the calling thread may run: its affinity, which a new process
 /// or thread inherits and which `taskset` and cgroup cpusets restrict.
@@ -16,7 +17,7 @@ use super::files::read_text;
 /// to be numbered from 0, as many as the standard library counts.
 ///
 /// ```
-/// let allowed = mely::topology::allowed_cpus();
+/// let allowed = mely_topology::allowed_cpus();
 /// assert!(!allowed.is_empty());
 /// ```
 #[must_use]
@@ -54,13 +55,13 @@ fn counted() -> CpuSet {
 /// positive finite number is ignored.
 ///
 /// ```
-/// use mely::topology::{CpuSet, default_workers};
+/// use mely_topology::{CpuSet, default_workers};
 ///
 /// let allowed: CpuSet = "0-7".parse()?;
 /// assert_eq!(default_workers(&allowed, None), 8);
 /// assert_eq!(default_workers(&allowed, Some(1.5)), 2);
 /// assert_eq!(default_workers(&allowed, Some(64.0)), 8);
-/// # Ok::<(), mely::topology::TopologyError>(())
+/// # Ok::<(), mely_topology::TopologyError>(())
 /// ```
 #[must_use]
 pub fn default_workers(allowed: &CpuSet, quota: Option<f64>) -> usize {
@@ -79,7 +80,7 @@ pub fn default_workers(allowed: &CpuSet, quota: Option<f64>) -> usize {
 /// thread then runs where it ran.
 ///
 /// ```
-/// use mely::topology::{allowed_cpus, pin_current_thread};
+/// use mely_topology::{allowed_cpus, pin_current_thread};
 ///
 /// let cpu = allowed_cpus().iter().next().unwrap();
 /// std::thread::spawn(move || {
@@ -115,8 +116,8 @@ pub fn pin_current_thread(cpu: usize) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::fixtures::FixtureTree;
     use super::*;
+    use crate::fixtures::FixtureTree;
 
     #[test]
     fn a_pinned_thread_may_run_on_its_cpu_only() {

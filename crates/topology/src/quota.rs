@@ -2,7 +2,7 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use super::files::read_text;
+use crate::files::read_text;
 
 /// How much CPU time the process's control groups grant it, in cores (1.5 is three
 /// cores half of the time); `None` where nothing limits it.
@@ -12,7 +12,7 @@ use super::files::read_text;
 /// wins. Files that are missing or make no sense limit nothing.
 ///
 /// ```
-/// if let Some(cores) = mely::topology::cpu_quota() {
+/// if let Some(cores) = mely_topology::cpu_quota() {
 ///     assert!(cores > 0.0);
 /// }
 /// ```
@@ -26,7 +26,7 @@ pub fn cpu_quota() -> Option<f64> {
 /// ```
 /// use std::path::Path;
 ///
-/// assert_eq!(mely::topology::cpu_quota_under(Path::new("/nowhere")), None);
+/// assert_eq!(mely_topology::cpu_quota_under(Path::new("/nowhere")), None);
 /// ```
 #[must_use]
 pub fn cpu_quota_under(root: &Path) -> Option<f64> {
@@ -183,8 +183,8 @@ fn unescape(path: &str) -> String {
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::fixtures::FixtureTree;
     use super::*;
+    use crate::fixtures::FixtureTree;
 
     const V2_MOUNT: &str =
         "31 23 0:28 / /sys/fs/cgroup rw,relatime shared:9 - cgroup2 cgroup2 rw,nsdelegate\n";

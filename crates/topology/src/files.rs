@@ -10,7 +10,7 @@ use std::str::FromStr;
 const FILE_BYTES_MAX: u64 = 1 << 20;
 
 /// The numbers below `limit` of the entries `prefixN` of a folder, in increasing order.
-pub(super) fn numbered_entries(dir: &Path, prefix: &str, limit: usize) -> io::Result<Vec<usize>> {
+pub(crate) fn numbered_entries(dir: &Path, prefix: &str, limit: usize) -> io::Result<Vec<usize>> {
     let mut numbers: Vec<usize> = fs::read_dir(dir)?
         .filter_map(|entry| {
             let name = entry.ok()?.file_name();
@@ -26,7 +26,7 @@ pub(super) fn numbered_entries(dir: &Path, prefix: &str, limit: usize) -> io::Re
 
 /// The file's text without the white space around it, if it is a readable text of
 /// reasonable length.
-pub(super) fn read_text(path: &Path) -> Option<String> {
+pub(crate) fn read_text(path: &Path) -> Option<String> {
     let mut bytes = Vec::new();
     let file = File::open(path).ok()?;
     file.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes).ok()?;
@@ -38,6 +38,6 @@ pub(super) fn read_text(path: &Path) -> Option<String> {
 }
 
 /// The file's text as a value, if it is one.
-pub(super) fn read_parsed<T: FromStr>(path: &Path) -> Option<T> {
+pub(crate) fn read_parsed<T: FromStr>(path: &Path) -> Option<T> {
     read_text(path)?.parse().ok()
 }

@@ -3,13 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::error::TopologyError;
-
-/// One more than the largest CPU number a [`CpuSet`] holds.
-///
-/// Linux is built for at most 8192 CPUs (`CONFIG_NR_CPUS` with `MAXSMP` on
-/// x86-64), so a file that names more is garbage, and must not cost memory.
-pub const MAX_CPU: usize = 8192;
+use crate::MAX_CPU;
+use crate::error::TopologyError;
 
 const WORD_BITS: usize = u64::BITS as usize;
 
@@ -19,13 +14,13 @@ const WORD_BITS: usize = u64::BITS as usize;
 /// `/sys/devices/system/cpu/online` and of `taskset --cpu-list`. At most 1 KiB.
 ///
 /// ```
-/// use mely::topology::CpuSet;
+/// use mely_topology::CpuSet;
 ///
 /// let set: CpuSet = "0-3,8,10-11".parse()?;
 /// assert_eq!(set.len(), 7);
 /// assert!(set.contains(10) && !set.contains(9));
 /// assert_eq!(set.to_string(), "0-3,8,10-11");
-/// # Ok::<(), mely::topology::TopologyError>(())
+/// # Ok::<(), mely_topology::TopologyError>(())
 /// ```
 #[derive(Clone, Default, PartialEq, Eq, Hash)]
 pub struct CpuSet {
@@ -37,7 +32,7 @@ impl CpuSet {
     /// The empty set.
     ///
     /// ```
-    /// assert!(mely::topology::CpuSet::new().is_empty());
+    /// assert!(mely_topology::CpuSet::new().is_empty());
     /// ```
     #[must_use]
     pub const fn new() -> Self {
@@ -50,11 +45,11 @@ impl CpuSet {
     /// [`TopologyError::CpuOutOfRange`] for a CPU that is not below [`MAX_CPU`].
     ///
     /// ```
-    /// use mely::topology::CpuSet;
+    /// use mely_topology::CpuSet;
     ///
     /// assert_eq!(CpuSet::of([2, 1, 0, 7])?.to_string(), "0-2,7");
     /// assert!(CpuSet::of([8192]).is_err());
-    /// # Ok::<(), mely::topology::TopologyError>(())
+    /// # Ok::<(), mely_topology::TopologyError>(())
     /// ```
     pub fn of(cpus: impl IntoIterator<Item = usize>) -> Result<Self, TopologyError> {
         let mut set = Self::new();
@@ -70,10 +65,10 @@ impl CpuSet {
     /// [`TopologyError::CpuOutOfRange`] for a CPU that is not below [`MAX_CPU`].
     ///
     /// ```
-    /// let mut set = mely::topology::CpuSet::new();
+    /// let mut set = mely_topology::CpuSet::new();
     /// assert!(set.insert(5)?);
     /// assert!(!set.insert(5)?);
-    /// # Ok::<(), mely::topology::TopologyError>(())
+    /// # Ok::<(), mely_topology::TopologyError>(())
     /// ```
     pub fn insert(&mut self, cpu: usize) -> Result<bool, TopologyError> {
         if cpu >= MAX_CPU {
@@ -91,9 +86,9 @@ impl CpuSet {
     /// Whether the CPU is in the set.
     ///
     /// ```
-    /// let set: mely::topology::CpuSet = "4-5".parse()?;
+    /// let set: mely_topology::CpuSet = "4-5".parse()?;
     /// assert!(set.contains(4) && !set.contains(usize::MAX));
-    /// # Ok::<(), mely::topology::TopologyError>(())
+    /// # Ok::<(), mely_topology::TopologyError>(())
     /// ```
     #[must_use]
     pub fn contains(&self, cpu: usize) -> bool {
@@ -105,8 +100,8 @@ impl CpuSet {
     /// How many CPUs are in the set.
     ///
     /// ```
-    /// assert_eq!("0,64-65".parse::<mely::topology::CpuSet>()?.len(), 3);
-    /// # Ok::<(), mely::topology::TopologyError>(())
+    /// assert_eq!("0,64-65".parse::<mely_topology::CpuSet>()?.len(), 3);
+    /// # Ok::<(), mely_topology::TopologyError>(())
     /// ```
     #[must_use]
     pub fn len(&self) -> usize {
@@ -119,8 +114,8 @@ impl CpuSet {
     /// Whether no CPU is in the set.
     ///
     /// ```
-    /// assert!("".parse::<mely::topology::CpuSet>()?.is_empty());
-    /// # Ok::<(), mely::topology::TopologyError>(())
+    /// assert!("".parse::<mely_topology::CpuSet>()?.is_empty());
+    /// # Ok::<(), mely_topology::TopologyError>(())
     /// ```
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -130,9 +125,9 @@ impl CpuSet {
     /// The CPUs in increasing number.
     ///
     /// ```
-    /// let set: mely::topology::CpuSet = "1,64-65".parse()?;
+    /// let set: mely_topology::CpuSet = "1,64-65".parse()?;
     /// assert_eq!(set.iter().collect::<Vec<_>>(), [1, 64, 65]);
-    /// # Ok::<(), mely::topology::TopologyError>(())
+    /// # Ok::<(), mely_topology::TopologyError>(())
     /// ```
     pub fn iter(&self) -> impl Iterator<Item = usize> + '_ {
         self.words.iter().enumerate().flat_map(|(index, &word)| {
@@ -145,11 +140,11 @@ impl CpuSet {
     /// The CPUs that are in both sets.
     ///
     /// ```
-    /// use mely::topology::CpuSet;
+    /// use mely_topology::CpuSet;
     ///
     /// let (allowed, node): (CpuSet, CpuSet) = ("0-5".parse()?, "4-7".parse()?);
     /// assert_eq!(allowed.intersection(&node).to_string(), "4-5");
-    /// # Ok::<(), mely::topology::TopologyError>(())
+    /// # Ok::<(), mely_topology::TopologyError>(())
     /// ```
     #[must_use]
     pub fn intersection(&self, other: &Self) -> Self {
@@ -166,11 +161,11 @@ impl CpuSet {
     /// Whether every CPU of this set is in the other.
     ///
     /// ```
-    /// use mely::topology::CpuSet;
+    /// use mely_topology::CpuSet;
     ///
     /// let (pair, all): (CpuSet, CpuSet) = ("2-3".parse()?, "0-3".parse()?);
     /// assert!(pair.is_subset(&all) && !all.is_subset(&pair));
-    /// # Ok::<(), mely::topology::TopologyError>(())
+    /// # Ok::<(), mely_topology::TopologyError>(())
     /// ```
     #[must_use]
     pub fn is_subset(&self, other: &Self) -> bool {
@@ -183,7 +178,7 @@ impl CpuSet {
     }
 
     /// The set of one CPU of a machine that was read, where numbers were checked.
-    pub(super) fn single(cpu: usize) -> Self {
+    pub(crate) fn single(cpu: usize) -> Self {
         debug_assert!(cpu < MAX_CPU);
         let mut words = vec![0; cpu / WORD_BITS + 1];
         words[cpu / WORD_BITS] = 1 << (cpu % WORD_BITS);
