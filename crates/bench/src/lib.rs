@@ -37,7 +37,7 @@ pub use questions::plot::PlotOptions;
 pub use questions::single::SingleOptions;
 pub use questions::steal::StealOptions;
 pub use questions::trace::{TraceOptions, Traced};
-pub use questions::web::WebOptions;
+pub use questions::web::{Peer, Requests, WebOptions};
 pub use workloads::Workload;
 
 use questions::{latency, memory, paper, peers, plot, single, steal, trace, web};
@@ -60,7 +60,7 @@ pub enum Bench {
     Trace(TraceOptions),
     /// One run of one workload in this process, for `peers` and for profilers.
     Single(SingleOptions),
-    /// CPU time per request of the web server beside nginx's, on a file of 1 KB.
+    /// The web server beside nginx, lighttpd and h2o, on a file of 1 KB.
     Web(WebOptions),
     /// The microbenchmarks of the papers under every policy, beside the papers' figures.
     Paper(PaperOptions),

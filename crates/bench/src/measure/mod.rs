@@ -4,6 +4,7 @@
 pub(crate) mod arguments;
 pub(crate) mod disturbance;
 pub(crate) mod error;
+pub(crate) mod foreign;
 pub(crate) mod gauge;
 pub(crate) mod machine;
 pub(crate) mod measured;

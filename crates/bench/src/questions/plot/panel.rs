@@ -32,7 +32,7 @@ pub(super) fn height(bars: usize) -> u32 {
 fn color(implementation: &str) -> RGBColor {
     match implementation {
         "mely" | "mely/adaptive" => OURS,
-        name if name.starts_with("mely/") => POLICY,
+        name if name.starts_with("mely/") || name.starts_with("mely ") => POLICY,
         _ => PEER,
     }
 }

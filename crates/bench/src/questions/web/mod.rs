@@ -1,20 +1,41 @@
-//! `web`: CPU time per request of the web server beside nginx's, on one small file.
+//! `web`: the web server beside others, on one small file.
 //!
-//! Both serve the same file from the same directory, with as many workers, to the
-//! same `wrk`, in turns. CPU time is what the kernel counts for the server's
-//! processes, so neither the client nor other load enters the figure.
+//! All serve the same file from the same directory, with as many workers, to the same
+//! clients, in turns. CPU time is what the kernel counts for the server's processes, so
+//! neither the client nor other load enters that figure; requests a second are those of
+//! a machine that server and client share.
+//!
+//! | file | what |
+//! |---|---|
+//! | `peers`, `server` | the servers and their settings; their processes |
+//! | `load` | what they are loaded with |
+//! | `wrk` | connections that stay open |
+//! | `clients`, `response` | connections that are opened anew |
+//! | `table` | what came of it |
 
+mod clients;
+mod load;
+mod peers;
+mod response;
 mod server;
+mod table;
 mod wrk;
 
-use std::io::Write;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
 
+use self::load::Load;
+pub use self::load::Requests;
+pub use self::peers::Peer;
+use self::peers::Site;
 use self::server::Server;
+use self::table::Runs;
+use crate::contenders::choice::chosen;
 use crate::measure::Error;
+use crate::measure::foreign::Foreign;
 use crate::measure::machine::Machine;
 use crate::measure::report::{Row, write_json};
 
@@ -22,16 +43,26 @@ use crate::measure::report::{Row, write_json};
 const FILE: &str = "1k.txt";
 const FILE_BYTES: usize = 1024;
 
-/// How long the server is left alone before its idle CPU time is read, and over
-/// how long it is read.
+/// How long the servers are left alone before their idle CPU time is read.
 const IDLE_SECONDS: u64 = 5;
 
-/// CPU time per request beside nginx's, on one file of 1 KB.
+/// The web server beside nginx, lighttpd and h2o, on one file of 1 KB.
 #[derive(Args, Clone, Debug)]
 pub struct WebOptions {
-    /// Connections that are kept open; each number is a workload.
-    #[arg(long, value_delimiter = ',', default_values_t = [200, 1000, 2000])]
+    /// Connections at a time; each number is a workload.
+    #[arg(long, value_delimiter = ',', default_values_t = [200, 1000, 2000],
+          value_parser = clap::value_parser!(u32).range(1..=8000))]
     pub connections: Vec<u32>,
+
+    /// Requests on a connection before its client closes it and opens another: a
+    /// number, or `all` for connections that stay open; each is a workload.
+    #[arg(long, value_name = "REQUESTS", value_delimiter = ',',
+          default_values_t = [Requests::All, Requests::Each(150)])]
+    pub requests: Vec<Requests>,
+
+    /// Only these other servers; by default all.
+    #[arg(long = "peer", value_name = "SERVER", value_delimiter = ',')]
+    pub peers: Vec<Peer>,
 
     /// How long each run is.
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..=600))]
@@ -49,118 +80,109 @@ pub struct WebOptions {
     #[arg(long, value_name = "PROGRAM")]
     pub mely: Option<PathBuf>,
 
+    /// Options of `mely web`, as "--policy mely": a server of its own in the same run,
+    /// beside the one without; repeat for more.
+    #[arg(long, value_name = "OPTIONS", allow_hyphen_values = true)]
+    pub mely_args: Vec<String>,
+
+    /// Keeps the first core busy with another process meanwhile.
+    #[arg(long)]
+    pub foreign: bool,
+
     /// Writes the figures as a JSON array.
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
 }
 
-/// What the runs of a server on a workload measured.
-#[derive(Default)]
-struct Runs {
-    cpu_us_per_request: Vec<f64>,
-    requests_per_second: Vec<f64>,
-    errors: u64,
-    rss_mib: f64,
-}
-
 /// Runs the comparison and prints it.
 pub(crate) fn run(options: &WebOptions) -> Result<(), Error> {
-    wrk::check()?;
-    let directory = Directory::new()?;
-    let mut servers = vec![Server::mely(&program(options)?, directory.path(), options)?];
-    match Server::nginx(directory.path(), options) {
-        Ok(nginx) => servers.push(nginx),
-        Err(error) => eprintln!("skipped nginx: {error}"),
+    if options.requests.contains(&Requests::All) {
+        wrk::check()?;
     }
+    let directory = Directory::new()?;
+    let servers = start(options, directory.path())?;
     println!("{}", Machine::detect());
     println!(
-        "{} workers each, {} runs of {} s each, interleaved; {FILE_BYTES} bytes a file",
-        options.workers, options.repeat, options.seconds
+        "{} workers each, {} runs of {} s each, interleaved; {FILE_BYTES} bytes a file{}",
+        options.workers,
+        options.repeat,
+        options.seconds,
+        if options.foreign {
+            "; another process keeps the first core busy"
+        } else {
+            ""
+        }
     );
-    let mut out = std::io::stdout();
-    let header =
-        "connections server  CPU us/request  min    max   requests/s  errors  RSS MiB  /nginx";
-    writeln!(out, "{header}").map_err(Error::Output)?;
+    let foreign = options.foreign.then(Foreign::start).transpose();
+    let foreign = foreign.map_err(|source| server::failed("another process", source))?;
     let mut rows = Vec::new();
-    for &connections in &options.connections {
-        let runs = interleave(&servers, connections, options)?;
-        rows.extend(print(&servers, &runs, connections)?);
+    for &requests in &options.requests {
+        for &connections in &options.connections {
+            let load = Load {
+                connections,
+                requests,
+            };
+            let of_load = interleave(&servers, load, options)?;
+            table::write(load, &of_load, io::stdout()).map_err(Error::Output)?;
+            rows.extend(of_load);
+        }
     }
-    for server in &servers {
-        let before = server.cpu()?;
-        std::thread::sleep(Duration::from_secs(IDLE_SECONDS));
-        let idle = server.cpu()?.saturating_sub(before);
-        let share = 100.0 * idle.as_secs_f64() / IDLE_SECONDS as f64;
-        println!("{} idle afterwards: {share:.1} % of a core", server.name());
-    }
+    drop(foreign);
+    print_idle(&servers)?;
     match &options.json {
         Some(path) => write_json(&rows, path),
         None => Ok(()),
     }
 }
 
-fn interleave(
-    servers: &[Server],
-    connections: u32,
-    options: &WebOptions,
-) -> Result<Vec<Runs>, Error> {
+/// Starts ours, as often as there are options for it, and the others; names those that
+/// cannot be started.
+fn start(options: &WebOptions, root: &Path) -> Result<Vec<Server>, Error> {
+    let site = Site {
+        root,
+        workers: options.workers,
+    };
+    let program = program(options)?;
+    let mut servers = vec![peers::mely(&program, site, "")?];
+    for flags in &options.mely_args {
+        servers.push(peers::mely(&program, site, flags)?);
+    }
+    for peer in chosen(&options.peers, &Peer::ALL) {
+        match peer.start(site) {
+            Ok(server) => servers.push(server),
+            Err(error) => println!("{}", peer.skipped(&error)),
+        }
+    }
+    Ok(servers)
+}
+
+fn interleave(servers: &[Server], load: Load, options: &WebOptions) -> Result<Vec<Row>, Error> {
     let mut runs: Vec<Runs> = servers.iter().map(|_| Runs::default()).collect();
     for _ in 0..options.repeat {
         for (server, runs) in servers.iter().zip(&mut runs) {
             let before = server.cpu()?;
-            let load = wrk::run(server.port(), FILE, connections, options.seconds)?;
+            let answers = load.run(server.port(), FILE, options.seconds)?;
             let cpu = server.cpu()?.saturating_sub(before);
-            let requests = load.requests.max(1) as f64;
-            runs.cpu_us_per_request
-                .push(cpu.as_secs_f64() * 1e6 / requests);
-            runs.requests_per_second.push(requests / load.seconds);
-            runs.errors += load.errors;
-            runs.rss_mib = server.rss_mib()?;
+            runs.add(answers, cpu.as_secs_f64(), server.rss_mib()?);
         }
     }
-    Ok(runs)
+    let runs = servers.iter().zip(runs);
+    Ok(runs
+        .flat_map(|(server, runs)| runs.rows(load, server.name()))
+        .collect())
 }
 
-fn print(servers: &[Server], runs: &[Runs], connections: u32) -> Result<Vec<Row>, Error> {
-    let mut rows: Vec<Row> = Vec::new();
-    for (server, runs) in servers.iter().zip(runs) {
-        let figures = [
-            ("us CPU/request", &runs.cpu_us_per_request),
-            ("requests/s", &runs.requests_per_second),
-        ];
-        for (unit, figures) in figures {
-            let workload = format!("1 KB, {connections} connections");
-            let name = server.name().to_owned();
-            rows.extend(Row::of("web", workload, name, unit, figures.clone()));
-        }
+/// Says what the servers use while nobody asks them anything.
+fn print_idle(servers: &[Server]) -> Result<(), Error> {
+    let used = || servers.iter().map(Server::cpu);
+    let before: Vec<Duration> = used().collect::<Result<_, _>>()?;
+    std::thread::sleep(Duration::from_secs(IDLE_SECONDS));
+    for ((server, before), after) in servers.iter().zip(before).zip(used()) {
+        let idle = after?.saturating_sub(before);
+        let share = 100.0 * idle.as_secs_f64() / IDLE_SECONDS as f64;
+        println!("{} idle afterwards: {share:.1} % of a core", server.name());
     }
-    let of = |name: &str| {
-        let cpu = |row: &&Row| row.implementation == name && row.unit == "us CPU/request";
-        rows.iter().find(cpu)
-    };
-    let nginx = of("nginx").map(|row| row.median);
-    for (server, runs) in servers.iter().zip(runs) {
-        let Some(cpu) = of(server.name()) else {
-            continue;
-        };
-        let rate = rows
-            .iter()
-            .find(|row| row.implementation == server.name() && row.unit == "requests/s");
-        let ratio = nginx.map_or_else(|| "-".to_owned(), |n| format!("{:.2}", cpu.median / n));
-        writeln!(
-            std::io::stdout(),
-            "{connections:>11} {:<7} {:>14.2} {:>5.2} {:>6.2} {:>12.0} {:>7} {:>8.1} {ratio:>7}",
-            server.name(),
-            cpu.median,
-            cpu.min,
-            cpu.max,
-            rate.map_or(0.0, |row| row.median),
-            runs.errors,
-            runs.rss_mib,
-        )
-        .map_err(Error::Output)?;
-    }
-    Ok(rows)
+    Ok(())
 }
 
 /// The `mely` program to start.

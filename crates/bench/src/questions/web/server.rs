@@ -1,15 +1,12 @@
-//! The servers that are compared, as child processes.
+//! A server as a child process.
 
-use std::fmt::Write as _;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
-use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::WebOptions;
 use crate::measure::Error;
 
 /// How often a server is asked whether it listens, 50 ms apart.
@@ -17,57 +14,21 @@ const LISTEN_TRIES: u32 = 200;
 
 /// A running server; ended when dropped.
 pub(super) struct Server {
-    name: &'static str,
+    name: String,
     port: u16,
     child: Child,
 }
 
 impl Server {
-    /// `mely web`.
-    pub(super) fn mely(program: &Path, root: &Path, options: &WebOptions) -> Result<Self, Error> {
-        let port = free_port()?;
-        let mut command = Command::new(program);
-        command
-            .arg("web")
-            .arg(root)
-            .args(["--quiet", "--listen", &format!("127.0.0.1:{port}")])
-            .args(["--workers", &options.workers.to_string()]);
-        Self::start("mely", port, command)
-    }
-
-    /// nginx, set to do as little as it can for a request: no access log, open files
-    /// cached, connections never closed.
-    pub(super) fn nginx(root: &Path, options: &WebOptions) -> Result<Self, Error> {
-        let port = free_port()?;
-        let mut text = String::from("daemon off;\n");
-        if rustix::process::geteuid().is_root() {
-            text.push_str("user root;\n");
-        }
-        let root = root.display();
-        let written = write!(
-            text,
-            "worker_processes {};\npid {root}/nginx.pid;\nerror_log {root}/error.log;\n\
-             worker_rlimit_nofile 16384;\nevents {{ worker_connections 8192; }}\n\
-             http {{\n access_log off;\n keepalive_requests 1000000000;\n tcp_nodelay on;\n\
-             sendfile on;\n open_file_cache max=1000 inactive=60s;\n\
-             open_file_cache_valid 60s;\n types {{ text/plain txt; }}\n\
-             client_body_temp_path {root}/t1; proxy_temp_path {root}/t2;\n\
-             fastcgi_temp_path {root}/t3; uwsgi_temp_path {root}/t4; scgi_temp_path {root}/t5;\n\
-             server {{ listen 127.0.0.1:{port} backlog=4096; root {root}; }}\n}}\n",
-            options.workers
-        );
-        debug_assert!(written.is_ok(), "a string can always be written to");
-        let file = Path::new(&root.to_string()).join("nginx.conf");
-        std::fs::write(&file, text).map_err(|source| failed("the settings of nginx", source))?;
-        let mut command = Command::new("nginx");
-        command.arg("-c").arg(&file).arg("-e").arg("stderr");
-        Self::start("nginx", port, command)
-    }
-
-    fn start(name: &'static str, port: u16, mut command: Command) -> Result<Self, Error> {
+    /// Starts a program that will listen on a port, and waits until it does.
+    pub(super) fn start(name: &str, port: u16, mut command: Command) -> Result<Self, Error> {
         command.stdin(Stdio::null()).stdout(Stdio::null());
         let child = command.spawn().map_err(|source| failed(name, source))?;
-        let mut server = Self { name, port, child };
+        let mut server = Self {
+            name: name.to_owned(),
+            port,
+            child,
+        };
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
         for _ in 0..LISTEN_TRIES {
             if TcpStream::connect(address).is_ok() {
@@ -81,8 +42,8 @@ impl Server {
         Err(failed(name, io::ErrorKind::TimedOut.into()))
     }
 
-    pub(super) fn name(&self) -> &'static str {
-        self.name
+    pub(super) fn name(&self) -> &str {
+        &self.name
     }
 
     pub(super) fn port(&self) -> u16 {
@@ -94,7 +55,7 @@ impl Server {
         let mut ticks = 0;
         for pid in self.processes() {
             let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"))
-                .map_err(|source| failed(self.name, source))?;
+                .map_err(|source| failed(&self.name, source))?;
             // The name of the program, in parentheses, may hold anything.
             let after = stat.rsplit_once(')').map_or("", |(_, after)| after);
             let times = after.split_whitespace().skip(11).take(2);
@@ -110,7 +71,7 @@ impl Server {
         let mut pages = 0;
         for pid in self.processes() {
             let statm = std::fs::read_to_string(format!("/proc/{pid}/statm"))
-                .map_err(|source| failed(self.name, source))?;
+                .map_err(|source| failed(&self.name, source))?;
             let resident = statm.split_whitespace().nth(1);
             pages += resident.and_then(|p| p.parse::<u64>().ok()).unwrap_or(0);
         }
@@ -139,7 +100,7 @@ impl Drop for Server {
     }
 }
 
-fn failed(what: &str, source: io::Error) -> Error {
+pub(super) fn failed(what: &str, source: io::Error) -> Error {
     Error::Web {
         what: what.to_owned(),
         source,
@@ -147,7 +108,7 @@ fn failed(what: &str, source: io::Error) -> Error {
 }
 
 /// A port that nobody listens on at this moment.
-fn free_port() -> Result<u16, Error> {
+pub(super) fn free_port() -> Result<u16, Error> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0));
     let address = listener.and_then(|listener| listener.local_addr());
     address
