@@ -76,10 +76,6 @@ impl<T> Mutex<T> {
             Err(TryLockError::WouldBlock) => Err(TryLockError::WouldBlock),
         }
     }
-
-    pub(crate) fn get_mut(&mut self) -> LockResult<&mut T> {
-        self.0.get_mut()
-    }
 }
 
 impl<T> Deref for MutexGuard<'_, T> {
