@@ -20,6 +20,7 @@ mod panics;
 mod penalties;
 mod random_load;
 mod signals;
+mod sound;
 mod support;
 mod tasks;
 mod timers;
