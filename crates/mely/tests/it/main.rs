@@ -10,6 +10,7 @@ mod checkers;
 mod colors;
 mod fairness;
 mod fifo;
+mod interpreted;
 mod leaks;
 mod lifetime;
 mod metrics;
