@@ -10,12 +10,19 @@ use std::time::Duration;
 use mely::net::UnixStream;
 use mely::{CallError, Colored, Handler, OnPanic, Policy, Runtime, ShutdownReport};
 
-use crate::support::{Gate, block_on, silent_panic};
+use crate::support::{Gate, Stress, block_on, silent_panic};
+
+/// The policies: one of each kind of queue where time is short.
+fn policies() -> &'static [Policy] {
+    let few = &[Policy::Adaptive, Policy::Cfse];
+    let stress = Stress::get();
+    stress.pick(few, &Policy::ALL, &Policy::ALL)
+}
 
 /// Runs a program under every policy, with one worker and with two, until everything it
 /// posted is done.
 fn under_every_policy(program: impl Fn(&Runtime)) {
-    for policy in Policy::ALL {
+    for &policy in policies() {
         for workers in [1, 2] {
             let builder = Runtime::builder().workers(workers).policy(policy);
             let builder = builder.on_panic(OnPanic::PoisonColor);
@@ -167,7 +174,7 @@ fn echo(slot: &mut Option<UnixStream>) {
 
 #[test]
 fn a_shutdown_drops_what_is_left() {
-    for policy in Policy::ALL {
+    for &policy in policies() {
         let rt = Runtime::builder()
             .workers(2)
             .policy(policy)
