@@ -16,15 +16,15 @@ use loom::sync::Condvar;
 use loom::thread;
 use mely_sched::Policy;
 
-use crate::builder::Builder;
 use crate::cell::{ColorRef, OwnedColor, Traits};
-use crate::clock::Clock;
 use crate::color::Colored;
-use crate::reactor::ReadyList;
-use crate::remote::Remote;
+use crate::machine::clock::Clock;
+use crate::machine::sync::{Arc, Mutex, lock};
+use crate::outside::reactor::ReadyList;
 use crate::runtime::Handle;
+use crate::runtime::builder::Builder;
+use crate::shared::remote::Remote;
 use crate::shared::{Phase, Shared};
-use crate::sync::{Arc, Mutex, lock};
 use crate::worker::{Driver, Step, Worker, run_worker};
 
 /// A clock that stands still: time is not what is modelled.
@@ -60,7 +60,7 @@ impl Driver for LoomDriver {
     fn wait(&self, _ready: &mut ReadyList, timeout: Option<Duration>) {
         let mut woken = lock(&self.woken);
         while !*woken && timeout.is_none() {
-            woken = crate::sync::unpoison(self.wake.wait(woken));
+            woken = crate::machine::sync::unpoison(self.wake.wait(woken));
         }
         *woken = false;
     }
@@ -161,7 +161,7 @@ impl Gate {
     fn wait_for(&self, events: usize) {
         let mut run = lock(&self.run);
         while *run < events {
-            run = crate::sync::unpoison(self.changed.wait(run));
+            run = crate::machine::sync::unpoison(self.changed.wait(run));
         }
     }
 }
@@ -265,7 +265,7 @@ fn deliver(color: &Colored<Watched>, value: u32) -> Option<OwnedColor> {
 fn run_alone(event: crate::event::Event, shared: &Arc<Shared>, owned: &OwnedColor) {
     let worker = Worker::new(Arc::clone(shared), 0, Box::new([]));
     // SAFETY: the caller owns the color.
-    unsafe { event.run(&crate::context::Context::new(&worker, owned)) };
+    unsafe { event.run(&crate::color::context::Context::new(&worker, owned)) };
 }
 
 /// A worker that goes to sleep and a thread that posts: the worker always wakes.

@@ -3,9 +3,9 @@
 use std::sync::atomic::Ordering::SeqCst;
 
 use super::*;
-use crate::held;
-use crate::idle::Idle;
-use crate::sync::AtomicUsize;
+use crate::machine::sync::AtomicUsize;
+use crate::queue::held;
+use crate::shared::idle::Idle;
 
 fn take_all(taker: &mut held::Taker<u32>) -> Vec<u32> {
     let claims = core::iter::from_fn(|| taker.claim(2, |_| true));

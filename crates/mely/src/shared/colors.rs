@@ -4,9 +4,9 @@ use std::sync::atomic::Ordering::AcqRel;
 
 use super::Shared;
 use crate::cell::{ColorRef, Traits, UNBOUNDED};
-use crate::panics::drop_safely;
-use crate::reactor::Reactor;
-use crate::sync::{Arc, unpoison};
+use crate::machine::panics::drop_safely;
+use crate::machine::sync::{Arc, unpoison};
+use crate::outside::reactor::Reactor;
 
 impl Shared {
     /// The color with a small number, which lives as long as the runtime. As in

@@ -21,8 +21,8 @@ use std::thread::JoinHandle;
 use mely_trace::{Block, Header, Writer};
 
 pub(crate) use self::tracer::Tracer;
-use crate::builder::BuildError;
-use crate::handler::HandlerId;
+use crate::event::handler::HandlerId;
+use crate::runtime::builder::BuildError;
 
 /// What a runtime has written of itself: see [`Builder::trace`](crate::Builder::trace).
 #[derive(Clone, Debug, PartialEq, Eq)]

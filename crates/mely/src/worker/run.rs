@@ -5,19 +5,19 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use mely_sched::{ReadyColor, Ticketed};
 
-use super::costs::Manner;
 use super::turn::{Following, InARow, Turn};
 use super::{POLL_INTERVAL_CYCLES, TURN_CYCLES, Worker};
-use crate::builder::OnPanic;
 use crate::cell::OwnedColor;
-use crate::context::Context;
+use crate::color::context::Context;
+use crate::cost::handlers::Manner;
 use crate::event::Event;
-use crate::handler::HandlerId;
-use crate::panics::drop_safely;
-use crate::probe::{self, Work};
-use crate::reactor::single::POLL_COLOR;
-use crate::ready::Ready;
+use crate::event::handler::HandlerId;
+use crate::machine::panics::drop_safely;
+use crate::machine::probe::{self, Work};
+use crate::outside::reactor::single::POLL_COLOR;
+use crate::runtime::builder::OnPanic;
 use crate::shared::Phase;
+use crate::shared::ready::Ready;
 
 /// Every how many turns, on average, one event of the turn is timed.
 ///

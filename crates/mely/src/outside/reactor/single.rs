@@ -1,0 +1,47 @@
+//! The papers' single reactor: one epoll instance whose handler is an event of
+//! color 0 (seed 000, figure 6).
+//!
+//! The instance is itself a descriptor, watched by the worker of color 0: when
+//! anything in it is ready, the event `Epoll` is posted, which posts for all.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::{READY_MAX, Reactor, ReadyList, Watch};
+use crate::color::Color;
+use crate::color::context::Context;
+use crate::event::handler::Handler;
+use crate::runtime::Handle;
+use crate::worker::Driver;
+
+/// Monitors all descriptors, and posts for those that are ready.
+pub(crate) static EPOLL: Handler = Handler::new("Epoll");
+
+/// Adds a descriptor to those that are monitored.
+pub(crate) static REGISTER: Handler = Handler::new("RegisterFdInEpoll");
+
+/// The number of the color that its handlers are of.
+pub(crate) const POLL_COLOR: u64 = 0;
+
+/// Makes the single reactor of a runtime, before its workers start.
+pub(crate) fn start(handle: &Handle) -> io::Result<()> {
+    let reactor = Arc::new(Reactor::new()?);
+    let color: Color = handle.color(POLL_COLOR as u16);
+    let polled = Arc::clone(&reactor);
+    let fd: Arc<Reactor> = Arc::clone(&reactor);
+    let watch = Watch::new(fd, &color, &EPOLL, move |(), cx, _| poll(&polled, cx))?;
+    handle.shared().set_single(reactor, watch);
+    Ok(())
+}
+
+fn poll(reactor: &Arc<Reactor>, cx: &mut Context<'_, ()>) {
+    let mut ready = ReadyList::new();
+    reactor.wait(&mut ready, Some(Duration::ZERO));
+    let is_full = ready.len() == READY_MAX;
+    reactor.dispatch(&mut ready);
+    if is_full {
+        let reactor = Arc::clone(reactor);
+        cx.post_via(&EPOLL, move |(), cx| poll(&reactor, cx));
+    }
+}
