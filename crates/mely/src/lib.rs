@@ -61,12 +61,13 @@ pub use mely_sched::{Heuristics, Policy, QueueKind, UnknownPolicy};
 /// The machine's shape: CPUs, caches, quotas, and where threads run.
 #[doc(inline)]
 pub use mely_topology as topology;
-pub use outside::reactor::ReactorKind;
 pub use outside::{net, signal};
-pub use runtime::builder::{BuildError, Builder, OnPanic, StallReport};
+pub use runtime::builder::Builder;
 pub use runtime::ending::{ShutdownError, ShutdownReport};
+pub use runtime::error::BuildError;
 pub use runtime::metrics::{Events, HandlerMetrics, Snapshot, WorkerMetrics};
 pub use runtime::{Handle, Runtime};
+pub use shared::config::{OnPanic, ReactorKind, StallReport};
 pub use trace::TraceReport;
 pub use worker::timers::Timer;
 

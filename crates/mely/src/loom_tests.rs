@@ -19,13 +19,13 @@ use mely_sched::Policy;
 use crate::cell::{ColorRef, OwnedColor, Traits};
 use crate::color::Colored;
 use crate::machine::clock::Clock;
+use crate::machine::driver::{Driver, ReadyList};
 use crate::machine::sync::{Arc, Mutex, lock};
-use crate::outside::reactor::ReadyList;
 use crate::runtime::Handle;
 use crate::runtime::builder::Builder;
 use crate::shared::remote::Remote;
 use crate::shared::{Phase, Shared};
-use crate::worker::{Driver, Step, Worker, run_worker};
+use crate::worker::{Step, Worker, run_worker};
 
 /// A clock that stands still: time is not what is modelled.
 struct StillClock(Instant);

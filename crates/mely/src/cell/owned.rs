@@ -12,9 +12,8 @@ use super::{CellPool, ColorCell, ColorRef, Here, Traits, WorkerIndex};
 use crate::event::Event;
 use crate::event::handler::HandlerId;
 use crate::machine::panics::drop_safely;
-use crate::machine::prefetch;
-use crate::machine::probe;
 use crate::machine::region::Access;
+use crate::machine::{prefetch, probe};
 use crate::worker::Worker;
 
 /// The right to run a color; also a counted reference.

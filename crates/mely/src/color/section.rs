@@ -3,11 +3,10 @@
 
 use core::ptr::NonNull;
 
-use crate::color::Via;
 use crate::color::context::Context;
 use crate::color::error::CallError;
-use crate::color::reply;
 use crate::color::waits::wait_for;
+use crate::color::{Via, reply};
 
 /// What the caller keeps on its stack while it waits.
 struct Section<F, R> {

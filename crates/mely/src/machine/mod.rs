@@ -3,6 +3,7 @@
 
 pub(crate) mod clock;
 pub(crate) mod cycles;
+pub(crate) mod driver;
 pub(crate) mod lock_time;
 pub(crate) mod panics;
 pub(crate) mod prefetch;

@@ -1,139 +1,15 @@
 //! Building a runtime.
 
-use core::fmt;
-use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use mely_sched::{Batch, Policy};
-
-use crate::cell::{Capacity, UNBOUNDED};
-use crate::outside::reactor::ReactorKind;
-use crate::runtime::Runtime;
-use crate::shared::config::Config;
-use crate::shared::idle::WORKERS_MAX;
-use crate::trace::TraceTo;
 use mely_topology::CpuSet;
 
-/// What a runtime does when a handler panics. The panic's message goes to the
-/// panic hook in any case, and the event counts as run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum OnPanic {
-    /// Loses that event only, counts it, and goes on with the next one.
-    #[default]
-    Continue,
-    /// Also drops all pending and later events of the color, counted as shed. Color 0 of
-    /// a runtime with a [single reactor](ReactorKind::Single) goes on.
-    PoisonColor,
-    /// Ends the process.
-    Abort,
-}
-
-/// A handler that holds a core for longer than
-/// [`warn_after`](Builder::warn_after).
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct StallReport {
-    /// The worker whose core is held.
-    pub worker: usize,
-    /// The handler that holds it.
-    pub handler: &'static str,
-    /// For how long at the least.
-    pub held: Duration,
-}
-
-impl fmt::Display for StallReport {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "handler {} has held worker {} for {} ms: blocking work belongs on a thread of its own",
-            self.handler,
-            self.worker,
-            self.held.as_millis()
-        )
-    }
-}
-
-/// Why a runtime could not be built.
-#[derive(Debug)]
-#[non_exhaustive]
-pub enum BuildError {
-    /// Zero workers were asked for.
-    NoWorkers,
-    /// More workers were asked for than a runtime can have.
-    TooManyWorkers {
-        /// What was asked for.
-        given: usize,
-        /// What is possible.
-        max: usize,
-    },
-    /// A core was asked for that the process may not use, or that does not exist.
-    NoSuchCore {
-        /// The core.
-        core: usize,
-        /// Those it may use.
-        allowed: CpuSet,
-    },
-    /// An empty list of cores was given.
-    NoCores,
-    /// A batch threshold of zero would run nothing.
-    ZeroBatch,
-    /// A thread cannot have this name: it has a NUL in it.
-    BadWorkerName(String),
-    /// The file of the trace could not be made.
-    Trace {
-        /// The file.
-        path: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
-    /// A descriptor or thread could not be made.
-    Io {
-        /// What was being made.
-        what: &'static str,
-        /// What the system said.
-        source: io::Error,
-    },
-}
-
-impl fmt::Display for BuildError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            BuildError::NoWorkers => f.write_str("a runtime needs at least one worker"),
-            BuildError::TooManyWorkers { given, max } => {
-                write!(
-                    f,
-                    "{given} workers are too many: a runtime has {max} at most"
-                )
-            }
-            BuildError::NoSuchCore { core, allowed } => {
-                write!(
-                    f,
-                    "core {core} is none that this process may use: it may use {allowed}"
-                )
-            }
-            BuildError::NoCores => f.write_str("the list of cores to use is empty"),
-            BuildError::ZeroBatch => {
-                f.write_str("a batch threshold of 0 would never run an event: use 1 or more")
-            }
-            BuildError::BadWorkerName(name) => {
-                write!(f, "no thread can be named {name:?}: it has a NUL in it")
-            }
-            BuildError::Trace { path, source } => {
-                write!(f, "cannot record a trace to {}: {source}", path.display())
-            }
-            BuildError::Io { what, source } => write!(f, "cannot make {what}: {source}"),
-        }
-    }
-}
-
-impl std::error::Error for BuildError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            BuildError::Trace { source, .. } | BuildError::Io { source, .. } => Some(source),
-            _ => None,
-        }
-    }
-}
+use super::error::BuildError;
+use crate::cell::{Capacity, UNBOUNDED};
+use crate::shared::config::{Config, OnPanic, ReactorKind, StallReport};
+use crate::shared::idle::WORKERS_MAX;
 
 /// Settings of a runtime that is to be built.
 ///
@@ -287,8 +163,8 @@ impl Builder {
     /// off, without the last block of each worker. Workers never wait for the file:
     /// what comes faster than it can be written is lost, and counted.
     ///
-    /// While a runtime records, short events cost some 150 to 200 ns more, their turns
-    /// are as long as those of others, and their posts do not wait for each other.
+    /// While a runtime records, short events cost some 150 to 200 ns more, and their turns
+    /// are as long as those of others.
     ///
     /// ```
     /// use mely_trace::{Graph, Reader};
@@ -309,18 +185,6 @@ impl Builder {
     pub fn trace(mut self, path: impl Into<PathBuf>) -> Self {
         self.trace = Some(path.into());
         self
-    }
-
-    /// Builds the runtime and starts its workers.
-    ///
-    /// # Errors
-    ///
-    /// A [`BuildError`] that names what is wrong; nothing is left running.
-    pub fn build(self) -> Result<Runtime, BuildError> {
-        let allowed = mely_topology::allowed_cpus();
-        let default = || mely_topology::default_workers(&allowed, mely_topology::cpu_quota());
-        let (cores, pin) = self.place(&allowed, default)?;
-        Runtime::start(self.into_config(cores.len()), cores, pin)
     }
 
     /// The core of each worker, and whether workers are to be pinned to them.
@@ -381,7 +245,7 @@ impl Builder {
             on_stall: self.on_stall,
             worker_name: self.worker_name,
             reactor: self.reactor,
-            trace: self.trace.map_or(TraceTo::Nowhere, TraceTo::File),
+            trace: self.trace,
         }
     }
 }

@@ -137,7 +137,7 @@ impl Ending {
             // reported by the panic hook already.
             drop(thread.join());
         }
-        let trace = shared.config.trace.recording();
+        let trace = shared.recording();
         let trace = trace.and_then(|trace| trace.end(shared.clock.cycles()).map(Box::new));
         report(&shared, held, trace)
     }

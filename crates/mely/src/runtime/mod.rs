@@ -2,6 +2,7 @@
 
 pub(crate) mod builder;
 pub(crate) mod ending;
+pub(crate) mod error;
 pub(crate) mod metrics;
 pub(crate) mod prometheus;
 mod watchdog;
@@ -14,25 +15,28 @@ use std::io;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use mely_topology::Topology;
 use mely_trace::{Header, NOT_PINNED};
 
+use self::builder::Builder;
+use self::error::BuildError;
 use crate::cell::ColorRef;
 use crate::color::options::ColorOptions;
 use crate::color::waits::wait_for;
 use crate::color::{Color, Colored};
 use crate::event::StatePtr;
 use crate::machine::clock::SystemClock;
+use crate::machine::cycles;
 use crate::machine::sync::Arc;
-use crate::outside::reactor::{self, Reactor, ReactorKind};
-use crate::runtime::builder::{BuildError, Builder};
+use crate::outside::reactor::{self, Reactor};
 use crate::runtime::ending::{DRAIN_POLL, Ending, ShutdownError, ShutdownReport};
 use crate::runtime::metrics::Snapshot;
 use crate::runtime::watchdog::Watchdog;
-use crate::shared::config::Config;
+use crate::shared::config::{Config, ReactorKind};
 use crate::shared::remote::Remote;
 use crate::shared::{Phase, Shared};
-use crate::worker::{self, Driver, Worker};
-use mely_topology::Topology;
+use crate::trace::Recording;
+use crate::worker::{self, Worker};
 
 /// How long a runtime that is dropped without [`Runtime::shutdown`] lets pending
 /// events run.
@@ -74,16 +78,11 @@ impl Runtime {
         Builder::default()
     }
 
-    pub(crate) fn start(
-        mut config: Config,
-        cores: Vec<usize>,
-        pin: bool,
-    ) -> Result<Self, BuildError> {
-        crate::machine::cycles::per_second();
+    pub(crate) fn start(config: Config, cores: Vec<usize>, pin: bool) -> Result<Self, BuildError> {
+        cycles::per_second();
         let topology = Topology::detect();
         let kind = config.reactor;
-        let traced = trace_header(&config, &topology, &cores, pin);
-        config.trace.start(&traced, crate::machine::cycles::now())?;
+        let recording = start_recording(&config, &topology, &cores, pin)?;
         let remotes = cores
             .iter()
             .map(|&core| {
@@ -94,7 +93,8 @@ impl Runtime {
                 Ok(Arc::new(Remote::new(Box::new(driver), pin.then_some(core))))
             })
             .collect::<Result<Box<[_]>, BuildError>>()?;
-        let shared = Arc::new(Shared::new(config, Arc::new(SystemClock), remotes));
+        let shared = Shared::new(config, Arc::new(SystemClock), remotes);
+        let shared = Arc::new(shared.recorded(recording));
         shared.make_system_colors();
         let mut runtime = Self {
             handle: Handle::new(Arc::clone(&shared)),
@@ -120,7 +120,7 @@ impl Runtime {
         let io = |what| move |source| BuildError::Io { what, source };
         let shared = Arc::clone(&self.handle.shared);
         if kind == ReactorKind::Single {
-            reactor::single::start(&self.handle).map_err(io("the single epoll instance"))?;
+            reactor::single::start(&shared).map_err(io("the single epoll instance"))?;
         }
         let threads = self.threads.get_or_insert_default();
         for (index, &core) in cores.iter().enumerate() {
@@ -189,6 +189,20 @@ impl fmt::Debug for Runtime {
     }
 }
 
+impl Builder {
+    /// Builds the runtime and starts its workers.
+    ///
+    /// # Errors
+    ///
+    /// A [`BuildError`] that names what is wrong; nothing is left running.
+    pub fn build(self) -> Result<Runtime, BuildError> {
+        let allowed = mely_topology::allowed_cpus();
+        let default = || mely_topology::default_workers(&allowed, mely_topology::cpu_quota());
+        let (cores, pin) = self.place(&allowed, default)?;
+        Runtime::start(self.into_config(cores.len()), cores, pin)
+    }
+}
+
 /// A reference to a runtime: makes colors and reads metrics, from any thread.
 #[derive(Clone)]
 pub struct Handle {
@@ -198,10 +212,6 @@ pub struct Handle {
 impl Handle {
     pub(crate) fn new(shared: Arc<Shared>) -> Self {
         Self { shared }
-    }
-
-    pub(crate) fn shared(&self) -> &Arc<Shared> {
-        &self.shared
     }
 
     /// The color with a small number, as in the papers: the same number is the same
@@ -287,6 +297,24 @@ fn start_worker(
     })
 }
 
+/// Begins the file of the trace, if there is to be one.
+fn start_recording(
+    config: &Config,
+    topology: &Topology,
+    cores: &[usize],
+    pin: bool,
+) -> Result<Option<Recording>, BuildError> {
+    let Some(path) = &config.trace else {
+        return Ok(None);
+    };
+    let header = trace_header(config, topology, cores, pin);
+    let recording = Recording::start(path, &header, cycles::now());
+    recording.map(Some).map_err(|source| BuildError::Trace {
+        path: path.clone(),
+        source,
+    })
+}
+
 /// What a trace says of the runtime that it is of.
 fn trace_header(config: &Config, topology: &Topology, cores: &[usize], pin: bool) -> Header {
     let core = |&core: &usize| u32::try_from(core).unwrap_or(NOT_PINNED);
@@ -294,15 +322,9 @@ fn trace_header(config: &Config, topology: &Topology, cores: &[usize], pin: bool
         .iter()
         .map(|at| if pin { core(at) } else { NOT_PINNED });
     Header {
-        cycles_per_second: crate::machine::cycles::per_second(),
+        cycles_per_second: cycles::per_second(),
         policy: config.policy.to_string(),
         topology: topology.tree().to_string(),
         cores: cores.collect(),
     }
-}
-
-/// Whether a reactor of a worker is reachable: all but loom models have one.
-pub(crate) fn reactor_of(shared: &Shared, worker: usize) -> Option<&Reactor> {
-    let driver: &dyn Driver = &*shared.remotes[worker].driver;
-    driver.reactor()
 }

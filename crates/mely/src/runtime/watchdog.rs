@@ -8,8 +8,8 @@ use std::time::Duration;
 use crate::event::handler;
 use crate::machine::panics::call_safely;
 use crate::machine::sync::Arc;
-use crate::runtime::builder::StallReport;
 use crate::shared::Shared;
+use crate::shared::config::StallReport;
 use crate::shared::remote::Remote;
 
 /// How often it looks, as a part of the time after which it warns.

@@ -6,17 +6,19 @@
 
 use std::time::{Duration, Instant};
 
+use mely_topology::{CpuSet, Topology};
+
+use super::Handle;
+use super::builder::Builder;
+use super::ending::ShutdownReport;
+use super::error::BuildError;
 use crate::machine::clock::Clock;
+use crate::machine::driver::{Driver, ReadyList};
 use crate::machine::simulated::{hooks, meter};
 use crate::machine::sync::Arc;
-use crate::outside::reactor::ReadyList;
-use crate::runtime::Handle;
-use crate::runtime::builder::{BuildError, Builder};
-use crate::runtime::ending::ShutdownReport;
 use crate::shared::remote::Remote;
 use crate::shared::{Phase, Shared};
-use crate::worker::{Driver, Worker, run_worker};
-use mely_topology::{CpuSet, Topology};
+use crate::worker::{Worker, run_worker};
 
 /// The clock of the simulated machine.
 struct VirtualClock(Instant);
@@ -86,30 +88,30 @@ impl Workers {
     /// Each must be called once, on a stack of its own, of which the simulator leaves
     /// one for another only inside [`Hooks`], by [`leave`].
     pub fn run(&self, worker: usize) {
-        let shared = Arc::clone(self.handle.shared());
+        let shared = Arc::clone(&self.handle.shared);
         run_worker(&Worker::new(shared, worker, self.victims[worker].clone()));
     }
 
     /// Whether every event posted has been run, shed, cancelled or abandoned.
     #[must_use]
     pub fn is_quiescent(&self) -> bool {
-        self.handle.shared().is_quiescent()
+        self.handle.shared.is_quiescent()
     }
 
     /// Refuses events from outside from now on, and cancels the timers.
     pub fn drain(&self) {
-        self.handle.shared().enter(Phase::Draining);
+        self.handle.shared.enter(Phase::Draining);
     }
 
     /// Makes all workers end after the event that they run.
     pub fn stop(&self) {
-        self.handle.shared().enter(Phase::Stopped);
+        self.handle.shared.enter(Phase::Stopped);
     }
 
     /// What was done, once every worker has ended.
     #[must_use]
     pub fn end(&self) -> ShutdownReport {
-        let shared = self.handle.shared();
+        let shared = &self.handle.shared;
         ShutdownReport {
             events_run: self.handle.metrics().events.run,
             abandoned: shared.abandoned(),

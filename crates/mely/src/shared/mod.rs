@@ -1,6 +1,6 @@
 //! What all workers of a runtime, and all who post to it, share.
 
-mod colors;
+pub(crate) mod colors;
 pub(crate) mod config;
 pub(crate) mod fifo;
 pub(crate) mod idle;
@@ -22,14 +22,15 @@ use crate::cost::penalties::Penalties;
 use crate::event::handler::Handler;
 use crate::event::{Event, NodeMemory, StatePtr};
 use crate::machine::clock::Clock;
+use crate::machine::driver::Sources;
 use crate::machine::sync::{Arc, AtomicU64, AtomicUsize, plain, unpoison};
 use crate::memory::pool::Reserve;
 use crate::memory::slab::Block;
-use crate::outside::reactor::{Reactor, Watch};
 use crate::queue::inbox::Pushed;
 use crate::shared::config::Config;
 use crate::shared::idle::{Idle, WORKERS_MAX};
 use crate::shared::remote::Remote;
+use crate::trace::Recording;
 use crate::worker::timers::Delayed;
 use crate::worker::{self, Worker};
 
@@ -72,6 +73,8 @@ pub(crate) struct Shared {
     /// What threads outside the runtime made happen to events.
     pub(crate) outside: EventCounts,
     pub(crate) penalties: Arc<Penalties>,
+    /// What it records, if it does.
+    recording: Option<Recording>,
     phase: AtomicUsize,
     next_color: AtomicU64,
     next_home: AtomicUsize,
@@ -83,8 +86,8 @@ pub(crate) struct Shared {
     small: plain::Mutex<Option<HashMap<u16, ColorRef>>>,
     /// The single reactor, if the runtime has one, and the watch that polls it;
     /// the watch, too, is emptied at the end.
-    single: OnceLock<std::sync::Arc<Reactor>>,
-    single_watch: plain::Mutex<Option<Watch>>,
+    single: OnceLock<Arc<dyn Sources>>,
+    single_watch: plain::Mutex<Option<Box<dyn Send>>>,
     /// Workers that have not ended.
     workers_left: AtomicUsize,
     /// Events dropped at the end, by handler.
@@ -105,6 +108,7 @@ impl Shared {
             free_cells: Reserve::new(blocks_max),
             outside: EventCounts::default(),
             penalties: Arc::new(Penalties::new()),
+            recording: None,
             phase: AtomicUsize::new(Phase::Running as usize),
             next_color: AtomicU64::new(u64::from(u16::MAX) + 1),
             next_home: AtomicUsize::new(0),
@@ -116,6 +120,15 @@ impl Shared {
             workers_left: AtomicUsize::new(workers),
             abandoned: plain::Mutex::default(),
         }
+    }
+
+    /// The same, of a runtime that records.
+    pub(crate) fn recorded(self, recording: Option<Recording>) -> Self {
+        Self { recording, ..self }
+    }
+
+    pub(crate) fn recording(&self) -> Option<&Recording> {
+        self.recording.as_ref()
     }
 
     pub(crate) fn phase(&self) -> Phase {
@@ -202,12 +215,12 @@ impl Shared {
 
     /// The single reactor, if the runtime has one.
     #[inline]
-    pub(crate) fn single(&self) -> Option<&std::sync::Arc<Reactor>> {
-        self.single.get()
+    pub(crate) fn single(&self) -> Option<&dyn Sources> {
+        self.single.get().map(|single| &**single)
     }
 
     /// Makes all later watches go to a single reactor, which `watch` polls.
-    pub(crate) fn set_single(&self, reactor: std::sync::Arc<Reactor>, watch: Watch) {
+    pub(crate) fn set_single(&self, reactor: Arc<dyn Sources>, watch: Box<dyn Send>) {
         *unpoison(self.single_watch.lock()) = Some(watch);
         drop(self.single.set(reactor));
     }
@@ -254,7 +267,7 @@ impl Shared {
 
     /// The same, from a thread that is no worker of the runtime.
     fn post_from_outside(&self, color: &ColorRef, event: Event) {
-        if let Some(recording) = self.config.trace.recording() {
+        if let Some(recording) = &self.recording {
             let now = self.clock.cycles();
             recording.post_from_outside(now, event.handler_id(), color.id());
         }

@@ -8,13 +8,13 @@ use crate::cell::OwnedColor;
 use crate::cell::lives::Lives;
 use crate::cost::counters::WorkerCounts;
 use crate::cost::handlers::{HandlerTable, new_table};
+use crate::machine::driver::Driver;
 use crate::machine::lock_time::{Waiter, lock_by};
 use crate::machine::sync::{Arc, AtomicBool, AtomicU64, AtomicUsize, Mutex, lock};
 use crate::queue::held::{self, Claim, Giver, Held, Taker};
 use crate::queue::inbox::Inbox;
 use crate::shared::fifo::Fifo;
 use crate::shared::ready::Ready;
-use crate::worker::Driver;
 
 /// What running a held color is taken to take, in cycles: they are short, and nobody has
 /// summed up how short.

@@ -18,7 +18,6 @@ use core::cell::{Cell, RefCell};
 
 use mely_sched::{CoreQueue, Ewma, Ticketed, Worthiness};
 
-pub(crate) use self::poll::Driver;
 use self::steal::LOOK_BESIDE_TURNS;
 pub(crate) use self::thread::{run_worker, with_any_current, with_current};
 use self::traced::WorkerTracer;
@@ -28,8 +27,8 @@ use crate::cost::handlers::Costs;
 use crate::event::handler::{Handler, Kind};
 use crate::event::{Event, NodePool, StatePtr};
 use crate::machine::clock::reading_cycles;
+use crate::machine::driver::ReadyList;
 use crate::machine::sync::Arc;
-use crate::outside::reactor::ReadyList;
 use crate::queue::held::Giver;
 use crate::shared::ready::Ready;
 use crate::shared::remote::Remote;
@@ -107,7 +106,9 @@ pub(crate) struct Worker {
 impl Worker {
     pub(crate) fn new(shared: Arc<Shared>, index: usize, victims: Box<[usize]>) -> Self {
         let heuristics = shared.config.heuristics;
-        let tracer = shared.config.trace.take_tracer(index);
+        let tracer = shared
+            .recording()
+            .and_then(|recording| recording.take_tracer(index));
         Self {
             index,
             here: Here::new(shared.narrow(index)),

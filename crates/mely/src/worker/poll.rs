@@ -4,34 +4,10 @@ use std::time::{Duration, Instant};
 
 use super::{POLL_INTERVAL_CYCLES, Worker};
 use crate::cell::OwnedColor;
-use crate::outside::reactor::{Reactor, ReadyList};
+use crate::machine::driver::ReadyList;
 use crate::shared::Phase;
 use crate::shared::ready::Ready;
 use crate::worker::timers::Delayed;
-
-/// Where a worker sleeps and learns of the outside world.
-pub(crate) trait Driver: Send + Sync {
-    /// Waits up to `timeout` (`None`: without end) for readiness or a wake-up, and
-    /// notes what is ready. Nothing of the program's is called.
-    fn wait(&self, ready: &mut ReadyList, timeout: Option<Duration>);
-
-    /// Posts what is ready; how much that was.
-    fn dispatch(&self, ready: &mut ReadyList) -> usize {
-        ready.clear();
-        0
-    }
-
-    /// Ends the current or the next wait, from any thread.
-    fn wake(&self);
-
-    /// Whether there is anything that could become ready.
-    fn has_sources(&self) -> bool;
-
-    /// The reactor behind it, if it is one.
-    fn reactor(&self) -> Option<&Reactor> {
-        None
-    }
-}
 
 impl Worker {
     /// Queues what others sent.

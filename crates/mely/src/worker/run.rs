@@ -14,9 +14,9 @@ use crate::event::Event;
 use crate::event::handler::HandlerId;
 use crate::machine::panics::drop_safely;
 use crate::machine::probe::{self, Work};
-use crate::outside::reactor::single::POLL_COLOR;
-use crate::runtime::builder::OnPanic;
 use crate::shared::Phase;
+use crate::shared::colors::POLL_COLOR;
+use crate::shared::config::OnPanic;
 use crate::shared::ready::Ready;
 
 /// Every how many turns, on average, one event of the turn is timed.
@@ -354,7 +354,11 @@ impl Worker {
             OnPanic::PoisonColor => {
                 let color = self.running.lend();
                 // All readiness goes through the color of a single reactor.
-                let poll = self.shared.single().is_some().then_some(POLL_COLOR);
+                let poll = self
+                    .shared
+                    .single()
+                    .is_some()
+                    .then_some(u64::from(POLL_COLOR));
                 if let Some(color) = color.filter(|color| Some(color.id()) != poll) {
                     color.poison();
                 }

@@ -20,40 +20,15 @@ use rustix::event::{EventfdFlags, Timespec, eventfd};
 use slab::Slab;
 
 pub use self::watch::{Readiness, Watch};
+use crate::machine::driver::{Driver, ReadyList, Source, Sources, Token};
 use crate::machine::panics::{call_safely, drop_safely};
 use crate::machine::sync::unpoison;
-use crate::worker::Driver;
-
-/// How descriptors are watched.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum ReactorKind {
-    /// One epoll instance for each worker: readiness is found on the core where
-    /// the connection lives.
-    #[default]
-    PerWorker,
-    /// One for all, whose handler `Epoll` is an event of color 0 that posts for
-    /// all, and where `RegisterFdInEpoll`, of color 0 too, adds descriptors: as in
-    /// the paper (seed 000, figure 6). Color 0 is never poisoned then.
-    Single,
-}
 
 /// How many ready descriptors are taken in one wait.
 const READY_MAX: usize = 256;
 
-/// What a wait found ready.
-pub(crate) type ReadyList = Vec<epoll::Event>;
-
 /// The token of the wake-up descriptor.
 const WAKE: u64 = u64::MAX;
-
-/// Told when its descriptor is ready.
-pub(crate) trait Source: Send + Sync {
-    fn ready(self: Arc<Self>, flags: EventFlags);
-}
-
-/// Where a source is registered, to be found again.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Token(u64);
 
 struct Registered {
     source: Arc<dyn Source>,
@@ -81,43 +56,6 @@ impl Reactor {
             sources: Mutex::default(),
             live: AtomicUsize::new(0),
         })
-    }
-
-    /// Watches a descriptor from now on; if it is ready already, it is told at the
-    /// next wait.
-    pub(crate) fn add(&self, fd: BorrowedFd<'_>, source: Arc<dyn Source>) -> io::Result<Token> {
-        let token = {
-            let mut sources = unpoison(self.sources.lock());
-            let (slab, generations) = &mut *sources;
-            *generations = generations.wrapping_add(1) & (u32::MAX >> 1);
-            let generation = *generations;
-            let key = slab.insert(Registered { source, generation });
-            Token(u64::from(generation) << 32 | key as u64)
-        };
-        // Relaxed: decides only whether a busy worker looks.
-        self.live.fetch_add(1, Relaxed);
-        let flags = EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
-        if let Err(error) = epoll::add(&self.epoll, fd, EventData::new_u64(token.0), flags) {
-            self.forget(token);
-            return Err(error.into());
-        }
-        Ok(token)
-    }
-
-    /// Ends the watch.
-    pub(crate) fn remove(&self, fd: BorrowedFd<'_>, token: Token) {
-        // Fails only for a descriptor that is not registered, which is as good.
-        let _ = epoll::delete(&self.epoll, fd);
-        self.forget(token);
-    }
-
-    /// Forgets all sources, at the end of the runtime.
-    pub(crate) fn clear(&self) {
-        let all = std::mem::take(&mut unpoison(self.sources.lock()).0);
-        self.live.store(0, Relaxed);
-        for (_, registered) in all {
-            drop_safely(registered);
-        }
     }
 
     fn forget(&self, token: Token) {
@@ -152,6 +90,41 @@ fn key_of(token: u64) -> usize {
 
 fn generation_of(token: u64) -> u32 {
     u32::try_from(token >> 32).unwrap_or(u32::MAX)
+}
+
+impl Sources for Reactor {
+    fn add(&self, fd: BorrowedFd<'_>, source: Arc<dyn Source>) -> io::Result<Token> {
+        let token = {
+            let mut sources = unpoison(self.sources.lock());
+            let (slab, generations) = &mut *sources;
+            *generations = generations.wrapping_add(1) & (u32::MAX >> 1);
+            let generation = *generations;
+            let key = slab.insert(Registered { source, generation });
+            Token(u64::from(generation) << 32 | key as u64)
+        };
+        // Relaxed: decides only whether a busy worker looks.
+        self.live.fetch_add(1, Relaxed);
+        let flags = EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
+        if let Err(error) = epoll::add(&self.epoll, fd, EventData::new_u64(token.0), flags) {
+            self.forget(token);
+            return Err(error.into());
+        }
+        Ok(token)
+    }
+
+    fn remove(&self, fd: BorrowedFd<'_>, token: Token) {
+        // Fails only for a descriptor that is not registered, which is as good.
+        let _ = epoll::delete(&self.epoll, fd);
+        self.forget(token);
+    }
+
+    fn clear(&self) {
+        let all = std::mem::take(&mut unpoison(self.sources.lock()).0);
+        self.live.store(0, Relaxed);
+        for (_, registered) in all {
+            drop_safely(registered);
+        }
+    }
 }
 
 impl Driver for Reactor {
@@ -190,7 +163,7 @@ impl Driver for Reactor {
         self.live.load(Relaxed) > 0
     }
 
-    fn reactor(&self) -> Option<&Reactor> {
+    fn sources(&self) -> Option<&dyn Sources> {
         Some(self)
     }
 }

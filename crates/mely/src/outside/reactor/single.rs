@@ -8,30 +8,24 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{READY_MAX, Reactor, ReadyList, Watch};
-use crate::color::Color;
+use super::watch::{Watch, poll_color};
+use super::{READY_MAX, Reactor};
 use crate::color::context::Context;
 use crate::event::handler::Handler;
-use crate::runtime::Handle;
-use crate::worker::Driver;
+use crate::machine::driver::{Driver, ReadyList};
+use crate::shared::Shared;
 
 /// Monitors all descriptors, and posts for those that are ready.
 pub(crate) static EPOLL: Handler = Handler::new("Epoll");
 
-/// Adds a descriptor to those that are monitored.
-pub(crate) static REGISTER: Handler = Handler::new("RegisterFdInEpoll");
-
-/// The number of the color that its handlers are of.
-pub(crate) const POLL_COLOR: u64 = 0;
-
 /// Makes the single reactor of a runtime, before its workers start.
-pub(crate) fn start(handle: &Handle) -> io::Result<()> {
+pub(crate) fn start(shared: &Arc<Shared>) -> io::Result<()> {
     let reactor = Arc::new(Reactor::new()?);
-    let color: Color = handle.color(POLL_COLOR as u16);
+    let color = poll_color(shared);
     let polled = Arc::clone(&reactor);
     let fd: Arc<Reactor> = Arc::clone(&reactor);
     let watch = Watch::new(fd, &color, &EPOLL, move |(), cx, _| poll(&polled, cx))?;
-    handle.shared().set_single(reactor, watch);
+    shared.set_single(reactor, Box::new(watch));
     Ok(())
 }
 

@@ -9,14 +9,15 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use rustix::event::epoll::EventFlags;
 
-use super::{Reactor, Source, Token};
-use crate::color::Colored;
 use crate::color::context::Context;
+use crate::color::{Color, Colored};
+use crate::event::StatePtr;
 use crate::event::handler::Handler;
+use crate::machine::driver::{Source, Sources, Token};
 use crate::machine::panics::drop_safely;
 use crate::machine::sync::unpoison;
-use crate::runtime::{Handle, reactor_of};
 use crate::shared::Shared;
+use crate::shared::colors::POLL_COLOR;
 use crate::worker::{self, Worker};
 
 /// After how many events in a row that ran on another core than the one that
@@ -26,6 +27,9 @@ use crate::worker::{self, Worker};
 /// wake-up 5 µs. 16 keeps a color that is stolen to and fro from dragging its
 /// descriptors along each time.
 const FOLLOW_AFTER: u32 = 16;
+
+/// Adds a descriptor to those that a single reactor monitors.
+static REGISTER: Handler = Handler::new("RegisterFdInEpoll");
 
 /// What a descriptor is ready for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -107,7 +111,7 @@ where
         let (Some(fd), Some(token)) = (place.fd.clone(), place.token) else {
             return;
         };
-        let (from, to) = (reactor_of(shared, here), reactor_of(shared, worker));
+        let (from, to) = (sources_of(shared, here), sources_of(shared, worker));
         if let (Some(from), Some(to)) = (from, to) {
             // First the new one: readiness may be told twice, never not at all. On
             // failure it stays where it is.
@@ -159,12 +163,12 @@ where
             (place.fd.take(), place.token.take(), place.worker)
         };
         let shared = self.target.color_ref().shared();
-        let reactor = match worker {
-            Some(worker) => reactor_of(shared, worker),
-            None => shared.single().map(|single| &**single),
+        let sources = match worker {
+            Some(worker) => sources_of(shared, worker),
+            None => shared.single(),
         };
-        if let (Some(fd), Some(token), Some(reactor)) = (&fd, token, reactor) {
-            reactor.remove((**fd).as_fd(), token);
+        if let (Some(fd), Some(token), Some(sources)) = (&fd, token, sources) {
+            sources.remove((**fd).as_fd(), token);
         }
         drop_safely(fd);
     }
@@ -214,46 +218,53 @@ impl Watch {
             }),
             call,
         });
-        if let Some(single) = shared.single() {
-            register_by_event(
-                &watched,
-                &Handle::new(Arc::clone(shared)),
-                Arc::clone(single),
-            );
-        } else if let Some(reactor) = reactor_of(shared, worker) {
+        if shared.single().is_some() {
+            register_by_event(&watched, shared);
+        } else if let Some(sources) = sources_of(shared, worker) {
             // The place is locked while the descriptor is added: an event that
             // finds it ready at once waits for the token.
             let mut place = watched.place();
             let source = Arc::clone(&watched) as Arc<dyn Source>;
-            place.token = Some(reactor.add((*fd).as_fd(), source)?);
+            place.token = Some(sources.add((*fd).as_fd(), source)?);
         }
         Ok(Self(watched))
     }
 }
 
+/// Where the descriptors of a worker are registered: all but loom models have such a place.
+fn sources_of(shared: &Shared, worker: usize) -> Option<&dyn Sources> {
+    shared.remotes[worker].driver.sources()
+}
+
+/// The color that the handlers of a single reactor are of.
+pub(super) fn poll_color(shared: &Arc<Shared>) -> Color {
+    Colored::from_parts(shared.small_color(POLL_COLOR), StatePtr::dangling())
+}
+
 /// Adds a source to the single reactor by an event of color 0.
-fn register_by_event<T, F>(watched: &Arc<Watched<T, F>>, handle: &Handle, single: Arc<Reactor>)
+fn register_by_event<T, F>(watched: &Arc<Watched<T, F>>, shared: &Arc<Shared>)
 where
     T: Send + 'static,
     F: Fn(&mut T, &mut Context<'_, T>, Readiness) + Send + Sync + 'static,
 {
     let watched = Arc::clone(watched);
-    handle
-        .color(super::single::POLL_COLOR as u16)
-        .via(&super::single::REGISTER)
-        .post(move |(), _cx| {
-            let mut place = watched.place();
-            let Some(fd) = place.fd.clone() else { return };
-            let source = Arc::clone(&watched) as Arc<dyn Source>;
-            match single.add((*fd).as_fd(), source) {
-                Ok(token) => place.token = Some(token),
-                Err(_) => {
-                    drop(place);
-                    // The handler meets the error when it reads.
-                    watched.ready(EventFlags::ERR);
-                }
+    poll_color(shared).via(&REGISTER).post(move |(), _cx| {
+        let shared = watched.target.color_ref().shared();
+        let Some(single) = shared.single() else {
+            return;
+        };
+        let mut place = watched.place();
+        let Some(fd) = place.fd.clone() else { return };
+        let source = Arc::clone(&watched) as Arc<dyn Source>;
+        match single.add((*fd).as_fd(), source) {
+            Ok(token) => place.token = Some(token),
+            Err(_) => {
+                drop(place);
+                // The handler meets the error when it reads.
+                watched.ready(EventFlags::ERR);
             }
-        });
+        }
+    });
 }
 
 impl Drop for Watch {
