@@ -78,8 +78,10 @@ pub use worker::timers::Timer;
 /// its atomics, locks, clocks and sleeping places handed to [`Hooks`](simulated::Hooks).
 #[cfg(feature = "virtual")]
 pub mod simulated {
-    pub use crate::machine::simulated::hooks::{Hooks, Installed, Work, install};
-    pub use crate::machine::simulated::meter::{self, LineMemory, MemoryTariff, Tariff};
+    pub use crate::machine::simulated::hooks::Hooks;
+    pub use crate::machine::simulated::install::{Installed, install};
+    pub use crate::machine::simulated::meter;
+    pub use crate::machine::simulated::tariff::{LineMemory, MemoryTariff, Tariff, Work};
     pub use crate::runtime::workers::{Workers, elapsed, leave};
 }
 

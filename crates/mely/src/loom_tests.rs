@@ -18,6 +18,7 @@ use mely_sched::Policy;
 
 use crate::cell::{ColorRef, OwnedColor, Traits};
 use crate::color::Colored;
+use crate::event::NodePool;
 use crate::machine::clock::Clock;
 use crate::machine::driver::{Driver, ReadyList};
 use crate::machine::sync::{Arc, Mutex, lock};
@@ -25,7 +26,7 @@ use crate::runtime::Handle;
 use crate::runtime::builder::Builder;
 use crate::shared::remote::Remote;
 use crate::shared::{Phase, Shared};
-use crate::worker::{Step, Worker, run_worker};
+use crate::worker::{Frame, Step, Worker, run_worker};
 
 /// A clock that stands still: time is not what is modelled.
 struct StillClock(Instant);
@@ -264,8 +265,12 @@ fn deliver(color: &Colored<Watched>, value: u32) -> Option<OwnedColor> {
 #[allow(unsafe_code)]
 fn run_alone(event: crate::event::Event, shared: &Arc<Shared>, owned: &OwnedColor) {
     let worker = Worker::new(Arc::clone(shared), 0, Box::new([]));
+    let frame = Frame {
+        worker: &worker,
+        color: owned,
+    };
     // SAFETY: the caller owns the color.
-    unsafe { event.run(&crate::color::context::Context::new(&worker, owned)) };
+    unsafe { event.run(&NodePool::new(&shared.free_nodes), frame.place()) };
 }
 
 /// A worker that goes to sleep and a thread that posts: the worker always wakes.

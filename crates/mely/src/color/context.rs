@@ -1,17 +1,18 @@
 //! What a handler is told, and what it can do.
+#![allow(unsafe_code)]
 
 use core::fmt;
 use core::marker::PhantomData;
 use std::time::Instant;
 
 use crate::cell::OwnedColor;
-use crate::color::{Color, Colored};
 use crate::event::handler::Handler;
-use crate::event::{NodePool, StatePtr};
+use crate::event::{Call, Place, StatePtr};
 use crate::machine::probe;
 use crate::machine::region::{Access, Region};
-use crate::runtime::Handle;
-use crate::worker::Worker;
+use crate::machine::sync::Arc;
+use crate::shared::Shared;
+use crate::worker::{Frame, Worker};
 
 /// What a handler is told while it runs: its color, its core, the time; and the
 /// cheapest way to post to its own color.
@@ -32,52 +33,36 @@ use crate::worker::Worker;
 /// ```
 pub struct Context<'a, T = ()> {
     worker: &'a Worker,
-    color: &'a OwnedColor,
-    state: StatePtr<T>,
+    pub(super) color: &'a OwnedColor,
+    pub(super) state: StatePtr<T>,
     // A context stays on its core's thread, within its handler.
     _here: PhantomData<*mut ()>,
 }
 
-impl<'a> Context<'a, ()> {
+impl<T, F> Call<T> for F
+where
+    T: Send + 'static,
+    F: FnOnce(&mut T, &mut Context<'_, T>) + Send + 'static,
+{
     #[inline]
-    pub(crate) fn new(worker: &'a Worker, color: &'a OwnedColor) -> Self {
-        Self {
+    unsafe fn call(self, mut state: StatePtr<T>, place: Place<'_>) {
+        // SAFETY: workers run events in frames.
+        let Frame { worker, color } = unsafe { Frame::of(place) };
+        let mut context = Context {
             worker,
             color,
-            state: StatePtr::dangling(),
-            _here: PhantomData,
-        }
-    }
-
-    #[inline]
-    pub(crate) fn typed<T>(&self, state: StatePtr<T>) -> Context<'a, T> {
-        Context {
-            worker: self.worker,
-            color: self.color,
             state,
             _here: PhantomData,
-        }
+        };
+        // SAFETY: the state lives as long as its color, and only the one event of
+        // the color that is being run, this one, reaches it.
+        self(unsafe { state.as_mut() }, &mut context);
     }
 }
 
 impl<T: Send + 'static> Context<'_, T> {
-    #[inline]
-    pub(crate) fn pool(&self) -> Option<&NodePool> {
-        Some(self.worker.nodes())
-    }
-
-    /// The color that is being run, to keep and post to from elsewhere.
-    pub fn color(&self) -> Color {
-        self.colored_as(StatePtr::dangling())
-    }
-
-    /// The color with its state, to keep and post to from elsewhere.
-    pub fn colored(&self) -> Colored<T> {
-        self.colored_as(self.state)
-    }
-
-    fn colored_as<S: Send + 'static>(&self, state: StatePtr<S>) -> Colored<S> {
-        Colored::from_parts(self.color.to_ref(), state)
+    pub(crate) fn shared(&self) -> &Arc<Shared> {
+        self.worker.shared()
     }
 
     /// The number of the worker that runs the handler, from 0.
@@ -89,11 +74,6 @@ impl<T: Send + 'static> Context<'_, T> {
     /// not pinned.
     pub fn core(&self) -> Option<usize> {
         self.worker.remote().cpu
-    }
-
-    /// The runtime.
-    pub fn handle(&self) -> Handle {
-        Handle::new(self.worker.shared().clone())
     }
 
     /// The time, from the clock of the runtime.

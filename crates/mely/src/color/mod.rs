@@ -16,7 +16,7 @@ pub use self::via::Via;
 use crate::cell::ColorRef;
 use crate::cell::origin::Origin;
 use crate::color::context::Context;
-use crate::color::error::{CallError, PostError};
+use crate::color::error::PostError;
 use crate::color::reply::Reply;
 use crate::event::StatePtr;
 use crate::event::handler::Handler;
@@ -195,7 +195,7 @@ impl<T: Send + 'static> Colored<T> {
     ///
     /// # Errors
     ///
-    /// The future gives a [`CallError`] if the event could not be posted or run.
+    /// The future gives a [`CallError`](crate::CallError) if the event could not be posted or run.
     pub fn call<R, F>(&self, event: F) -> Reply<R>
     where
         R: Send + 'static,
@@ -203,58 +203,21 @@ impl<T: Send + 'static> Colored<T> {
     {
         self.unnamed().call(event)
     }
+}
 
-    /// Runs a critical section under this color, and waits for its result: the
-    /// remote form of locking (seed 004). The closure may borrow from the caller.
-    ///
-    /// # Panics
-    ///
-    /// Where [`try_with`](Self::try_with) gives an error: inside a handler of the same
-    /// runtime (of any color: waiting there could wait for itself) or of one that it waits
-    /// for, after a shutdown, and when the closure panics.
-    pub fn with<R, F>(&self, section: F) -> R
-    where
-        R: Send,
-        F: FnOnce(&mut T) -> R + Send,
-    {
-        match self.try_with(section) {
-            Ok(result) => result,
-            Err(error) => panic!("Colored::with: {error}"),
-        }
+impl<T: Send + 'static> Context<'_, T> {
+    /// The color that is being run, to keep and post to from elsewhere.
+    pub fn color(&self) -> Color {
+        self.colored_as(StatePtr::dangling())
     }
 
-    /// Like [`with`](Self::with), with an error instead of a panic.
-    ///
-    /// # Errors
-    ///
-    /// A [`CallError`] that says why there is no result.
-    pub fn try_with<R, F>(&self, section: F) -> Result<R, CallError>
-    where
-        R: Send,
-        F: FnOnce(&mut T) -> R + Send,
-    {
-        section::call_and_wait(&self.unnamed(), section)
+    /// The color with its state, to keep and post to from elsewhere.
+    pub fn colored(&self) -> Colored<T> {
+        self.colored_as(self.state)
     }
 
-    /// Runs a future under this color: it is polled only as an event of the color,
-    /// so it never runs beside the color's other events.
-    ///
-    /// ```
-    /// let rt = mely::Runtime::builder().workers(2).build()?;
-    /// let (from, to) = (rt.colored(10), rt.colored(0));
-    /// let transfer = from.clone().spawn(async move {
-    ///     let taken = from.call(|balance, _| std::mem::take(balance)).await?;
-    ///     to.call(move |balance, _| { *balance += taken; *balance }).await
-    /// });
-    /// assert_eq!(transfer.wait(), Ok(Ok(10)));
-    /// # Ok::<(), mely::BuildError>(())
-    /// ```
-    pub fn spawn<Fut>(&self, future: Fut) -> Reply<Fut::Output>
-    where
-        Fut: Future + Send + 'static,
-        Fut::Output: Send + 'static,
-    {
-        task::spawn(self.color(), future)
+    fn colored_as<S: Send + 'static>(&self, state: StatePtr<S>) -> Colored<S> {
+        Colored::from_parts(self.color.to_ref(), state)
     }
 }
 

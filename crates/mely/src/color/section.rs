@@ -3,10 +3,11 @@
 
 use core::ptr::NonNull;
 
+use super::{Colored, Via};
 use crate::color::context::Context;
 use crate::color::error::CallError;
+use crate::color::reply;
 use crate::color::waits::wait_for;
-use crate::color::{Via, reply};
 
 /// What the caller keeps on its stack while it waits.
 struct Section<F, R> {
@@ -38,8 +39,42 @@ impl<F, R> SectionPtr<F, R> {
     }
 }
 
+impl<T: Send + 'static> Colored<T> {
+    /// Runs a critical section under this color, and waits for its result: the
+    /// remote form of locking (seed 004). The closure may borrow from the caller.
+    ///
+    /// # Panics
+    ///
+    /// Where [`try_with`](Self::try_with) gives an error: inside a handler of the same
+    /// runtime (of any color: waiting there could wait for itself) or of one that it waits
+    /// for, after a shutdown, and when the closure panics.
+    pub fn with<R, F>(&self, section: F) -> R
+    where
+        R: Send,
+        F: FnOnce(&mut T) -> R + Send,
+    {
+        match self.try_with(section) {
+            Ok(result) => result,
+            Err(error) => panic!("Colored::with: {error}"),
+        }
+    }
+
+    /// Like [`with`](Self::with), with an error instead of a panic.
+    ///
+    /// # Errors
+    ///
+    /// A [`CallError`] that says why there is no result.
+    pub fn try_with<R, F>(&self, section: F) -> Result<R, CallError>
+    where
+        R: Send,
+        F: FnOnce(&mut T) -> R + Send,
+    {
+        call_and_wait(&self.unnamed(), section)
+    }
+}
+
 /// Runs `section` under the color and waits until it is done or dropped.
-pub(crate) fn call_and_wait<T, R, F>(target: &Via<'_, T>, section: F) -> Result<R, CallError>
+fn call_and_wait<T, R, F>(target: &Via<'_, T>, section: F) -> Result<R, CallError>
 where
     T: Send + 'static,
     R: Send,

@@ -10,8 +10,8 @@ use std::sync::atomic::Ordering::{AcqRel, Relaxed};
 use std::sync::{Arc, Weak};
 use std::task::Wake;
 
+use super::{Color, Colored};
 use crate::cell::lives::{EndsWithRuntime, Lives};
-use crate::color::Color;
 use crate::color::error::CallError;
 use crate::color::reply::{self, Answerer, Reply};
 use crate::machine::panics::{call_safely, drop_safely};
@@ -162,8 +162,31 @@ impl<R: Send + 'static> Drop for Turn<R> {
     }
 }
 
+impl<T: Send + 'static> Colored<T> {
+    /// Runs a future under this color: it is polled only as an event of the color,
+    /// so it never runs beside the color's other events.
+    ///
+    /// ```
+    /// let rt = mely::Runtime::builder().workers(2).build()?;
+    /// let (from, to) = (rt.colored(10), rt.colored(0));
+    /// let transfer = from.clone().spawn(async move {
+    ///     let taken = from.call(|balance, _| std::mem::take(balance)).await?;
+    ///     to.call(move |balance, _| { *balance += taken; *balance }).await
+    /// });
+    /// assert_eq!(transfer.wait(), Ok(Ok(10)));
+    /// # Ok::<(), mely::BuildError>(())
+    /// ```
+    pub fn spawn<Fut>(&self, future: Fut) -> Reply<Fut::Output>
+    where
+        Fut: Future + Send + 'static,
+        Fut::Output: Send + 'static,
+    {
+        spawn_on(self.color(), future)
+    }
+}
+
 /// Runs `future` under `color`.
-pub(crate) fn spawn<Fut>(color: Color, future: Fut) -> Reply<Fut::Output>
+fn spawn_on<Fut>(color: Color, future: Fut) -> Reply<Fut::Output>
 where
     Fut: Future + Send + 'static,
     Fut::Output: Send + 'static,

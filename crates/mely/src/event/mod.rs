@@ -10,7 +10,6 @@ use core::ptr::NonNull;
 
 use mely_sched::{Link, Linked};
 
-use crate::color::context::Context;
 use crate::event::handler::{Handler, HandlerId, HandlerInfo, Kind, Weight};
 use crate::machine::prefetch;
 use crate::machine::probe::{self, Work};
@@ -50,11 +49,43 @@ pub(crate) type NodePool = Pool<NodeMemory>;
 
 struct VTable {
     /// Takes the closure out of the node, hands the node back, and calls.
-    run: unsafe fn(Event, &Context<'_, ()>),
+    run: unsafe fn(Event, &NodePool, Place<'_>),
     /// Drops the closure in place.
     drop: unsafe fn(NonNull<Node>),
     /// What a closure of this type is, as an event of a handler or of none.
     kind: fn(Option<&'static Handler>) -> Kind,
+}
+
+/// Where an event is run, as the layers above know it; here nobody looks inside.
+#[derive(Clone, Copy)]
+pub(crate) struct Place<'a>(NonNull<()>, PhantomData<&'a ()>);
+
+impl<'a> Place<'a> {
+    #[inline]
+    pub(crate) fn new<P>(place: &'a P) -> Self {
+        Self(NonNull::from(place).cast(), PhantomData)
+    }
+
+    /// What it was made of.
+    ///
+    /// # Safety
+    ///
+    /// It was made of a `P`.
+    #[inline]
+    pub(crate) unsafe fn get<P>(self) -> &'a P {
+        // SAFETY: the caller's word; it was borrowed for as long.
+        unsafe { self.0.cast().as_ref() }
+    }
+}
+
+/// What an event calls. The layer of colors says what closures are, and what they are told.
+pub(crate) trait Call<T>: Send + 'static {
+    /// Calls it on the state of the color.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Event::run`], of an event that was made with this state.
+    unsafe fn call(self, state: StatePtr<T>, place: Place<'_>);
 }
 
 /// An event: a closure to be run under a color. Dropping it drops the closure.
@@ -156,7 +187,7 @@ impl Event {
     ) -> Self
     where
         T: Send + 'static,
-        F: FnOnce(&mut T, &mut Context<'_, T>) + Send + 'static,
+        F: Call<T>,
     {
         let payload = Payload { state, call };
         let inline = size_of::<Payload<T, F>>() <= size_of::<Inline>()
@@ -191,20 +222,20 @@ impl Event {
         Self(node)
     }
 
-    /// Runs the closure on its state; the node goes back to the pool of the
-    /// worker before the closure runs, so that its first post finds it warm.
+    /// Runs the closure on its state; the node goes to `pool`, that of the worker,
+    /// before the closure runs, so that its first post finds it warm.
     ///
     /// # Safety
     ///
     /// The caller owns the color that the event was posted to, which owns the state
-    /// that the event was made with; `context` is of that color, and no other event
-    /// of it is being run.
+    /// that the event was made with, and no other event of it is being run. `place` was
+    /// made of what all that implement [`Call`] take it for, of that color.
     #[inline]
-    pub(crate) unsafe fn run(self, context: &Context<'_, ()>) {
+    pub(crate) unsafe fn run(self, pool: &NodePool, place: Place<'_>) {
         let run = self.node().vtable.run;
         // SAFETY: `run` is of the type that the node was made with; the rest is
         // the caller's word.
-        unsafe { run(self, context) }
+        unsafe { run(self, pool, place) }
     }
 
     /// What the event was posted as.
@@ -263,7 +294,7 @@ impl Event {
     ///
     /// `P` is what the node was made with.
     #[inline]
-    unsafe fn take_payload<P>(self, pool: Option<&NodePool>) -> P {
+    unsafe fn take_payload<P>(self, pool: &NodePool) -> P {
         let node = ManuallyDrop::new(self).0;
         probe::work(Work::Event, 1);
         probe::touch(node.as_ptr(), Access::Read);
@@ -271,10 +302,7 @@ impl Event {
         // event that owned it has been given up.
         let payload = unsafe { (*node.as_ptr()).payload.get().cast::<P>().read() };
         // SAFETY: nothing in the node is alive any more.
-        let memory = unsafe { free(node) };
-        if let Some(pool) = pool {
-            pool.keep(memory);
-        }
+        pool.keep(unsafe { free(node) });
         payload
     }
 }
@@ -312,7 +340,7 @@ struct Typed<T, F>(PhantomData<(T, F)>);
 impl<T, F> Typed<T, F>
 where
     T: Send + 'static,
-    F: FnOnce(&mut T, &mut Context<'_, T>) + Send + 'static,
+    F: Call<T>,
 {
     const INLINE: &'static VTable = &VTable {
         run: Self::run_inline,
@@ -325,30 +353,19 @@ where
         kind: Kind::of::<F>,
     };
 
-    unsafe fn run_inline(event: Event, context: &Context<'_, ()>) {
+    unsafe fn run_inline(event: Event, pool: &NodePool, place: Place<'_>) {
         // SAFETY: nodes with this table hold this type.
-        let payload = unsafe { event.take_payload::<Payload<T, F>>(context.pool()) };
+        let Payload { state, call } = unsafe { event.take_payload::<Payload<T, F>>(pool) };
         // SAFETY: passed on from the caller.
-        unsafe { Self::call(payload, context) };
+        unsafe { call.call(state, place) };
     }
 
-    unsafe fn run_boxed(event: Event, context: &Context<'_, ()>) {
+    unsafe fn run_boxed(event: Event, pool: &NodePool, place: Place<'_>) {
         // SAFETY: nodes with this table hold this type.
-        let payload = unsafe { event.take_payload::<Box<Payload<T, F>>>(context.pool()) };
+        let boxed = unsafe { event.take_payload::<Box<Payload<T, F>>>(pool) };
+        let Payload { state, call } = *boxed;
         // SAFETY: passed on from the caller.
-        unsafe { Self::call(*payload, context) };
-    }
-
-    /// # Safety
-    ///
-    /// The caller owns the color, and no other event of it is being run.
-    #[inline]
-    unsafe fn call(payload: Payload<T, F>, context: &Context<'_, ()>) {
-        let mut state = payload.state;
-        let mut context = context.typed(payload.state);
-        // SAFETY: the state lives as long as its color, and only the one event of
-        // the color that is being run, this one, reaches it.
-        (payload.call)(unsafe { state.as_mut() }, &mut context);
+        unsafe { call.call(state, place) };
     }
 
     unsafe fn drop_as<P>(node: NonNull<Node>) {

@@ -5,9 +5,9 @@ use crate::machine::region::{Access, Region};
 #[cfg(feature = "virtual")]
 use crate::machine::simulated::hooks;
 #[cfg(feature = "virtual")]
-pub(crate) use crate::machine::simulated::hooks::Work;
-#[cfg(feature = "virtual")]
 use crate::machine::simulated::meter;
+#[cfg(feature = "virtual")]
+pub(crate) use crate::machine::simulated::tariff::Work;
 
 /// Work of the scheduler that takes time besides the memory that it touches.
 #[cfg(not(feature = "virtual"))]

@@ -8,7 +8,6 @@ use mely_sched::Penalty;
 use crate::cost::counters::{EventCounts, WorkerCounts};
 use crate::cost::handlers::HandlerCounts;
 use crate::event::handler;
-use crate::runtime::prometheus;
 use crate::shared::Shared;
 
 /// What became of events. At any moment
@@ -216,11 +215,6 @@ impl Snapshot {
     pub fn cycles_per_steal(&self) -> Option<f64> {
         let steals = self.total(|w| w.steals);
         (steals > 0).then(|| self.total(|w| w.steal_cycles) as f64 / steals as f64)
-    }
-
-    /// The snapshot in the text format of Prometheus.
-    pub fn to_prometheus(&self) -> String {
-        prometheus::text(self)
     }
 }
 

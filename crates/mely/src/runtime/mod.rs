@@ -4,7 +4,7 @@ pub(crate) mod builder;
 pub(crate) mod ending;
 pub(crate) mod error;
 pub(crate) mod metrics;
-pub(crate) mod prometheus;
+mod prometheus;
 mod watchdog;
 #[cfg(feature = "virtual")]
 pub(crate) mod workers;
@@ -21,6 +21,7 @@ use mely_trace::{Header, NOT_PINNED};
 use self::builder::Builder;
 use self::error::BuildError;
 use crate::cell::ColorRef;
+use crate::color::context::Context;
 use crate::color::options::ColorOptions;
 use crate::color::waits::wait_for;
 use crate::color::{Color, Colored};
@@ -267,6 +268,13 @@ impl Handle {
         while !self.shared.is_quiescent() && self.shared.phase() < Phase::Stopped {
             crate::machine::sync::pause(DRAIN_POLL);
         }
+    }
+}
+
+impl<T: Send + 'static> Context<'_, T> {
+    /// The runtime.
+    pub fn handle(&self) -> Handle {
+        Handle::new(Arc::clone(self.shared()))
     }
 }
 

@@ -2,11 +2,13 @@
 
 use core::fmt;
 
-use crate::runtime::metrics::{HandlerMetrics, Snapshot, WorkerMetrics};
+use super::metrics::{HandlerMetrics, Snapshot, WorkerMetrics};
 
-/// Writes a snapshot.
-pub(crate) fn text(snapshot: &Snapshot) -> String {
-    Prometheus::default().write(snapshot)
+impl Snapshot {
+    /// The snapshot in the text format of Prometheus.
+    pub fn to_prometheus(&self) -> String {
+        Prometheus::default().write(self)
+    }
 }
 
 #[derive(Default)]

@@ -4,6 +4,7 @@
 //! simulator in its place, only call it and sleep when it says so.
 
 mod fifo;
+mod frame;
 mod long;
 mod next;
 mod poll;
@@ -18,14 +19,14 @@ use core::cell::{Cell, RefCell};
 
 use mely_sched::{CoreQueue, Ewma, Ticketed, Worthiness};
 
+pub(crate) use self::frame::Frame;
 use self::steal::LOOK_BESIDE_TURNS;
 pub(crate) use self::thread::{run_worker, with_any_current, with_current};
 use self::traced::WorkerTracer;
 use crate::cell::{CellPool, ColorRef, Here, Lent, OwnedColor, Running};
-use crate::color::context::Context;
 use crate::cost::handlers::Costs;
 use crate::event::handler::{Handler, Kind};
-use crate::event::{Event, NodePool, StatePtr};
+use crate::event::{Call, Event, NodePool, StatePtr};
 use crate::machine::clock::reading_cycles;
 use crate::machine::driver::ReadyList;
 use crate::machine::sync::Arc;
@@ -158,11 +159,6 @@ impl Worker {
         &self.remote
     }
 
-    /// Free event nodes.
-    pub(crate) fn nodes(&self) -> &NodePool {
-        &self.nodes
-    }
-
     /// Free color cells.
     pub(crate) fn cells(&self) -> &CellPool {
         &self.cells
@@ -255,7 +251,7 @@ impl Worker {
     ) -> Event
     where
         T: Send + 'static,
-        F: FnOnce(&mut T, &mut Context<'_, T>) + Send + 'static,
+        F: Call<T>,
     {
         let weight = self.costs.weight(Kind::of::<F>(handler));
         Event::new(Some(&self.nodes), handler, weight, state, call)

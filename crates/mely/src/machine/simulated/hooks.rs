@@ -4,29 +4,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::Duration;
 
-use super::meter::{self, Tariff};
 use crate::machine::region::Access;
-
-/// Work of the scheduler that takes time besides the memory that it touches.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Work {
-    /// An event is made and put into a queue.
-    Post,
-    /// An event is taken from a queue and called.
-    Event,
-    /// A turn of a color begins.
-    Turn,
-    /// A thief looks at a victim that may have something.
-    Steal,
-    /// A thief follows one link of the list of events of a core, and reads the color
-    /// of the event.
-    Scan,
-}
-
-impl Work {
-    /// How many kinds there are.
-    pub const KINDS: usize = Work::Scan as usize + 1;
-}
 
 /// A machine whose cores run the workers of a simulation, all on one thread.
 ///
@@ -72,35 +50,25 @@ thread_local! {
     static HOOKS: RefCell<Option<Rc<dyn Hooks>>> = const { RefCell::new(None) };
 }
 
-/// As long as this lives, what the workers of this thread do goes to a simulator.
-#[derive(Debug)]
-pub struct Installed(());
-
-/// Makes `hooks` the machine of this thread, on which things take what `tariff` says;
-/// `None` if it has one already.
-pub fn install(hooks: Rc<dyn Hooks>, tariff: Tariff) -> Option<Installed> {
+/// Makes these the hooks of this thread; false if it has some.
+pub(super) fn put(hooks: Rc<dyn Hooks>) -> bool {
     HOOKS.with(|installed| {
-        let mut installed = installed.try_borrow_mut().ok()?;
-        if installed.is_some() {
-            return None;
+        let Ok(mut installed) = installed.try_borrow_mut() else {
+            return false;
+        };
+        let is_free = installed.is_none();
+        if is_free {
+            *installed = Some(hooks);
         }
-        *installed = Some(hooks);
-        meter::begin(tariff);
-        Some(Installed(()))
+        is_free
     })
 }
 
-impl Drop for Installed {
-    fn drop(&mut self) {
-        meter::end();
-        let gone = HOOKS.try_with(|installed| {
-            installed
-                .try_borrow_mut()
-                .ok()
-                .and_then(|mut hooks| hooks.take())
-        });
-        drop(gone);
-    }
+/// Takes the hooks of this thread away.
+pub(super) fn take() -> Option<Rc<dyn Hooks>> {
+    // The thread may be ending.
+    let taken = HOOKS.try_with(|installed| installed.try_borrow_mut().ok()?.take());
+    taken.ok().flatten()
 }
 
 /// Asks the machine of this thread, if it has one.

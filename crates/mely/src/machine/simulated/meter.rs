@@ -7,44 +7,12 @@
 
 use std::cell::{Cell, RefCell};
 
-use super::hooks::{self, Work};
+use super::hooks;
+use super::tariff::{LineMemory, MemoryTariff, Tariff, Work};
 use crate::machine::region::Access;
 
 /// The bytes of a cache line, on every machine of the papers and nearly all of today.
 pub const LINE_BYTES: u64 = 64;
-
-/// What touching memory takes.
-pub trait LineMemory {
-    /// The core of a CPU touches memory at the time `now`. Returns the cycles that it
-    /// takes, and a number for the last line that does not depend on addresses.
-    fn access(&mut self, cpu: usize, at: (u64, usize), how: Access, now: u64) -> (u64, u64);
-
-    /// It asks for the line at an address ahead.
-    fn prefetch(&mut self, cpu: usize, address: u64, how: Access, now: u64);
-
-    /// The allocator made this memory: it is none that was used before.
-    fn born(&mut self, address: u64, bytes: usize);
-}
-
-/// What things take on a machine.
-pub struct Tariff {
-    /// Of each kind of [`Work`], in its order: cycles.
-    pub work: [u64; Work::KINDS],
-    /// Reading the cycle counter.
-    pub clock: u64,
-    /// Touching memory.
-    pub memory: MemoryTariff,
-    /// The machine wants to be told of each access, by [`Hooks::access`](super::Hooks).
-    pub told: bool,
-}
-
-/// What touching memory takes.
-pub enum MemoryTariff {
-    /// Every line the same: cycles, by [`Access`] in its order.
-    Flat([u64; 3]),
-    /// By lines.
-    Lines(Box<dyn LineMemory>),
-}
 
 /// What becomes of an access.
 #[derive(Clone, Copy, PartialEq, Eq)]

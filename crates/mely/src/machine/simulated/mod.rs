@@ -3,5 +3,7 @@
 
 pub(crate) mod atomics;
 pub(crate) mod hooks;
+pub(crate) mod install;
 pub mod meter;
 pub(crate) mod mutex;
+pub(crate) mod tariff;
