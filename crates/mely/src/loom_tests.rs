@@ -7,7 +7,7 @@
 //! counter that stands for its state.
 
 mod fifo;
-mod passing;
+mod held;
 
 use std::time::{Duration, Instant};
 
@@ -16,16 +16,17 @@ use loom::sync::Condvar;
 use loom::thread;
 use mely_sched::Policy;
 
-use crate::builder::Builder;
 use crate::cell::{ColorRef, OwnedColor, Traits};
-use crate::clock::Clock;
 use crate::color::Colored;
-use crate::reactor::ReadyList;
-use crate::remote::Remote;
+use crate::event::NodePool;
+use crate::machine::clock::Clock;
+use crate::machine::driver::{Driver, ReadyList};
+use crate::machine::sync::{Arc, Mutex, lock};
 use crate::runtime::Handle;
+use crate::runtime::builder::Builder;
+use crate::shared::remote::Remote;
 use crate::shared::{Phase, Shared};
-use crate::sync::{Arc, Mutex, lock};
-use crate::worker::{Driver, Step, Worker, run_worker};
+use crate::worker::{Frame, Step, Worker, run_worker};
 
 /// A clock that stands still: time is not what is modelled.
 struct StillClock(Instant);
@@ -60,7 +61,7 @@ impl Driver for LoomDriver {
     fn wait(&self, _ready: &mut ReadyList, timeout: Option<Duration>) {
         let mut woken = lock(&self.woken);
         while !*woken && timeout.is_none() {
-            woken = crate::sync::unpoison(self.wake.wait(woken));
+            woken = crate::machine::sync::unpoison(self.wake.wait(woken));
         }
         *woken = false;
     }
@@ -161,7 +162,7 @@ impl Gate {
     fn wait_for(&self, events: usize) {
         let mut run = lock(&self.run);
         while *run < events {
-            run = crate::sync::unpoison(self.changed.wait(run));
+            run = crate::machine::sync::unpoison(self.changed.wait(run));
         }
     }
 }
@@ -264,8 +265,12 @@ fn deliver(color: &Colored<Watched>, value: u32) -> Option<OwnedColor> {
 #[allow(unsafe_code)]
 fn run_alone(event: crate::event::Event, shared: &Arc<Shared>, owned: &OwnedColor) {
     let worker = Worker::new(Arc::clone(shared), 0, Box::new([]));
+    let frame = Frame {
+        worker: &worker,
+        color: owned,
+    };
     // SAFETY: the caller owns the color.
-    unsafe { event.run(&crate::context::Context::new(&worker, owned)) };
+    unsafe { event.run(&NodePool::new(&shared.free_nodes), frame.place()) };
 }
 
 /// A worker that goes to sleep and a thread that posts: the worker always wakes.

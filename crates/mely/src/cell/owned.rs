@@ -10,11 +10,10 @@ use mely_sched::{Link, Linked, ReadyColor};
 
 use super::{CellPool, ColorCell, ColorRef, Here, Traits, WorkerIndex};
 use crate::event::Event;
-use crate::handler::HandlerId;
-use crate::panics::drop_safely;
-use crate::prefetch;
-use crate::probe;
-use crate::region::Access;
+use crate::event::handler::HandlerId;
+use crate::machine::panics::drop_safely;
+use crate::machine::region::Access;
+use crate::machine::{prefetch, probe};
 use crate::worker::Worker;
 
 /// The right to run a color; also a counted reference.

@@ -3,15 +3,15 @@
 use std::time::{Duration, Instant};
 
 use super::Colored;
-use crate::context::Context;
-use crate::error::{CallError, PostError};
+use crate::cell::room::Room;
+use crate::color::context::Context;
+use crate::color::error::{CallError, PostError};
+use crate::color::reply::{self, Reply};
 use crate::event::Event;
-use crate::handler::{Handler, Weight};
-use crate::panics::drop_refused;
-use crate::reply::{self, Reply};
-use crate::room::Room;
+use crate::event::handler::{Handler, Weight};
+use crate::machine::panics::drop_refused;
 use crate::shared::Refusal;
-use crate::timers::{Delayed, Timer};
+use crate::worker::timers::{Delayed, Timer};
 use crate::worker::{self, Worker};
 
 /// A color together with the [`Handler`] that its events are of.

@@ -4,9 +4,13 @@ use std::sync::atomic::Ordering::AcqRel;
 
 use super::Shared;
 use crate::cell::{ColorRef, Traits, UNBOUNDED};
-use crate::panics::drop_safely;
-use crate::reactor::Reactor;
-use crate::sync::{Arc, unpoison};
+use crate::machine::driver::Sources;
+use crate::machine::panics::drop_safely;
+use crate::machine::sync::{Arc, unpoison};
+
+/// The number of the color that all readiness goes through where there is a single
+/// reactor.
+pub(crate) const POLL_COLOR: u16 = 0;
 
 impl Shared {
     /// The color with a small number, which lives as long as the runtime. As in
@@ -62,9 +66,8 @@ impl Shared {
         let watch = unpoison(self.single_watch.lock()).take();
         drop_safely((system, small, watch));
         self.remotes.iter().for_each(|remote| remote.lives.end());
-        let reactors = self.remotes.iter().filter_map(|r| r.driver.reactor());
-        let single = self.single.get().map(|single| &**single);
-        reactors.chain(single).for_each(Reactor::clear);
+        let sources = self.remotes.iter().filter_map(|r| r.driver.sources());
+        sources.chain(self.single()).for_each(Sources::clear);
         self.free_cells.clear();
     }
 }

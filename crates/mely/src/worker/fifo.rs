@@ -7,10 +7,10 @@ use mely_sched::{Event as _, List, Ticketed};
 use super::Worker;
 use crate::cell::{ColorRef, Posted};
 use crate::event::Event;
-use crate::fifo::Fifo;
-use crate::lock_time::LockTimer;
-use crate::probe::{self, Work};
-use crate::ready::Ready;
+use crate::machine::lock_time::LockTimer;
+use crate::machine::probe::{self, Work};
+use crate::shared::fifo::Fifo;
+use crate::shared::ready::Ready;
 
 impl Worker {
     /// Posts to the queue of the color's home.

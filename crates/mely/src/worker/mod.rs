@@ -3,14 +3,15 @@
 //! [`Worker::step`] is all there is to scheduling; the thread loop, and the
 //! simulator in its place, only call it and sleep when it says so.
 
-mod costs;
 mod fifo;
+mod frame;
 mod long;
 mod next;
-mod outside;
+mod poll;
 mod run;
 mod steal;
 mod thread;
+pub(crate) mod timers;
 mod traced;
 mod turn;
 
@@ -18,24 +19,22 @@ use core::cell::{Cell, RefCell};
 
 use mely_sched::{CoreQueue, Ewma, Ticketed, Worthiness};
 
-use self::costs::Costs;
-pub(crate) use self::costs::{HandlerCounts, HandlerTable, new_table};
-pub(crate) use self::outside::Driver;
+pub(crate) use self::frame::Frame;
 use self::steal::LOOK_BESIDE_TURNS;
 pub(crate) use self::thread::{run_worker, with_any_current, with_current};
 use self::traced::WorkerTracer;
 use crate::cell::{CellPool, ColorRef, Here, Lent, OwnedColor, Running};
-use crate::clock::reading_cycles;
-use crate::context::Context;
-use crate::event::{Event, NodePool, StatePtr};
-use crate::handler::{Handler, Kind};
-use crate::held::Giver;
-use crate::reactor::ReadyList;
-use crate::ready::Ready;
-use crate::remote::Remote;
+use crate::cost::handlers::Costs;
+use crate::event::handler::{Handler, Kind};
+use crate::event::{Call, Event, NodePool, StatePtr};
+use crate::machine::clock::reading_cycles;
+use crate::machine::driver::ReadyList;
+use crate::machine::sync::Arc;
+use crate::queue::held::Giver;
+use crate::shared::ready::Ready;
+use crate::shared::remote::Remote;
 use crate::shared::{Phase, Shared};
-use crate::sync::Arc;
-use crate::timers::Timers;
+use crate::worker::timers::Timers;
 
 /// How much work a worker does between two looks at timers and descriptors, in
 /// cycles: 40 µs at 2.5 GHz, of which a look (0.4 µs) is 1 %.
@@ -108,7 +107,9 @@ pub(crate) struct Worker {
 impl Worker {
     pub(crate) fn new(shared: Arc<Shared>, index: usize, victims: Box<[usize]>) -> Self {
         let heuristics = shared.config.heuristics;
-        let tracer = shared.config.trace.take_tracer(index);
+        let tracer = shared
+            .recording()
+            .and_then(|recording| recording.take_tracer(index));
         Self {
             index,
             here: Here::new(shared.narrow(index)),
@@ -156,11 +157,6 @@ impl Worker {
     #[inline]
     pub(crate) fn remote(&self) -> &Remote {
         &self.remote
-    }
-
-    /// Free event nodes.
-    pub(crate) fn nodes(&self) -> &NodePool {
-        &self.nodes
     }
 
     /// Free color cells.
@@ -255,7 +251,7 @@ impl Worker {
     ) -> Event
     where
         T: Send + 'static,
-        F: FnOnce(&mut T, &mut Context<'_, T>) + Send + 'static,
+        F: Call<T>,
     {
         let weight = self.costs.weight(Kind::of::<F>(handler));
         Event::new(Some(&self.nodes), handler, weight, state, call)

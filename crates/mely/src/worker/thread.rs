@@ -8,11 +8,11 @@ use std::sync::atomic::Ordering::Release;
 use mely_sched::{StealQueue, Ticketed};
 
 use super::{Step, Worker};
-use crate::lock_time::Untimed;
-use crate::panics::call_safely;
-use crate::ready::Ready;
+use crate::machine::lock_time::Untimed;
+use crate::machine::panics::call_safely;
+use crate::machine::sync::Arc;
+use crate::shared::ready::Ready;
 use crate::shared::{Phase, Shared};
-use crate::sync::Arc;
 
 #[cfg(not(loom))]
 thread_local! {

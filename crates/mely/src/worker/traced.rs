@@ -6,8 +6,8 @@ use std::cell::RefCell;
 use super::Worker;
 use crate::cell::{ColorRef, OwnedColor};
 use crate::event::Event;
-use crate::handler::HandlerId;
-use crate::ready::Ready;
+use crate::event::handler::HandlerId;
+use crate::shared::ready::Ready;
 use crate::trace::Tracer;
 
 /// The tracer of a worker, if its runtime records.
