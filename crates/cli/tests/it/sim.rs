@@ -90,7 +90,7 @@ fn a_table_of_a_paper_is_printed_and_kept() {
     assert_eq!(cell["row"], "cfse");
     assert_eq!(cell["column"], "rate/nosteal");
     assert_eq!(cell["paper"], 1.02);
-    assert_eq!(cell["calibrated"], false);
+    assert_eq!(cell["standing"], "predicted");
     assert!(cell["simulated"].as_f64().unwrap() > 0.5, "{cells}");
 }
 
