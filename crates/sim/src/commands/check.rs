@@ -43,7 +43,7 @@ pub struct CheckOptions {
     #[arg(long, value_name = "NAME|FILE")]
     machine: Option<String>,
     /// How long each real run measures, after a warm-up of a fifth of it.
-    #[arg(long, value_name = "SECONDS", default_value = "0.5", value_parser = seconds)]
+    #[arg(long, value_name = "SECONDS", default_value = "0.3", value_parser = seconds)]
     seconds: f64,
     /// Real runs of each cell, in turns; their median counts.
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1_000))]

@@ -32,7 +32,7 @@ pub enum Sim {
     /// Measure this machine, and write the file that simulations of it take.
     Calibrate(CalibrateOptions),
     /// Compare the simulator with this machine: measure it, simulate workloads on it, and
-    /// run them for real; some two minutes, with nothing else on the machine.
+    /// run them for real; a minute or two, with nothing else on the machine.
     Check(CheckOptions),
     /// Run random programs under random schedules, and check every invariant of the
     /// scheduler after each step.

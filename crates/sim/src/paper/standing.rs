@@ -12,10 +12,10 @@ use crate::mely::Policy;
 pub enum Standing {
     /// The costs of the machine, or what handlers take, were set so that it agrees.
     Calibrated,
-    /// It was simulated and seen before an assumption that its workload rests on was
-    /// changed: `docs/decisions/0008` says which, and why.
+    /// After first results an assumption was changed for the sake of its table, or row:
+    /// `docs/decisions/0008` says which, and why.
     CalibratedLater,
-    /// It was simulated, and nothing was changed for its sake.
+    /// Nothing was changed for its sake.
     Predicted,
     /// It is the rate of its row by another name, and is not counted.
     Again,
