@@ -7,6 +7,7 @@ use core::task::{Context, Poll, Waker};
 use std::sync::{Arc, PoisonError};
 
 use crate::error::CallError;
+use crate::probe;
 use crate::shared::Shared;
 use crate::sync::plain::{Condvar, Mutex, MutexGuard};
 use crate::worker;
@@ -17,6 +18,7 @@ enum Answer<R> {
     Taken,
 }
 
+#[cfg_attr(feature = "virtual", repr(align(64)))]
 struct Slot<R> {
     /// The address of the runtime that answers.
     runtime: usize,
@@ -48,6 +50,7 @@ pub(crate) fn channel<R>(shared: &crate::sync::Arc<Shared>) -> (Answerer<R>, Rep
         answer: Mutex::new(Answer::Pending(None)),
         ready: Condvar::new(),
     });
+    probe::born(Arc::as_ptr(&slot));
     (Answerer(Some(Arc::clone(&slot))), Reply(slot))
 }
 

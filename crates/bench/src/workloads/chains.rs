@@ -9,10 +9,10 @@ use std::hint::black_box;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use super::{Failure, Run, wait_for_end};
-use crate::Outcome;
-use crate::rounds::Rounds;
-use crate::runtimes::{Actor, Keyed, ToSelf};
+use super::wait_for_end;
+use crate::contenders::runtimes::{Actor, Keyed, ToSelf};
+use crate::measure::rounds::Rounds;
+use crate::measure::{Failure, Outcome, Run};
 
 pub(super) const KEYS: usize = 1000;
 const EVENTS_PER_KEY: u32 = 1000;

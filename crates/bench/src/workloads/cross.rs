@@ -7,11 +7,12 @@ use std::hint::black_box;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use super::{Failure, Run, wait_for_end};
-use crate::random::Random;
-use crate::rounds::measure_steady;
-use crate::runtimes::{Actor, Keyed, ToSelf};
-use crate::{Outcome, tally};
+use super::wait_for_end;
+use crate::contenders::runtimes::{Actor, Keyed, ToSelf};
+use crate::measure::random::Random;
+use crate::measure::rounds::measure_steady;
+use crate::measure::tally;
+use crate::measure::{Failure, Outcome, Run};
 
 const KEYS: u32 = 1000;
 const IN_FLIGHT: u32 = 8000;

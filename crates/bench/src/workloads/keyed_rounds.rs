@@ -7,10 +7,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::unbalanced::{EVENTS, LONG, ROUND, SHORT, SHORT_CYCLES, costs, deal_out, event};
-use super::{Failure, Run};
-use crate::rounds::Rounds;
-use crate::runtimes::{Actor, Keyed, ToSelf};
-use crate::{Outcome, tally};
+use crate::contenders::runtimes::{Actor, Keyed, ToSelf};
+use crate::measure::rounds::Rounds;
+use crate::measure::tally;
+use crate::measure::{Failure, Outcome, Run};
 
 /// What a session has: how many events it has run.
 struct Session {

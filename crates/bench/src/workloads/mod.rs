@@ -10,14 +10,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Barrier, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::Outcome;
-use crate::implementation::Implementation;
-use crate::runtimes::{self, Conditions, Job, Keyed};
+use crate::contenders::elsewhere;
+use crate::contenders::implementation::Implementation;
+use crate::contenders::runtimes::{self, Conditions, Fresh, Job, Keyed};
+use crate::measure::{Failure, Outcome, Run};
 
-pub(crate) use self::unbalanced::{Fresh, SHORT_CYCLES, costs, with_metrics};
-
-/// Why a run gave no figure. It names what could not be made or was lost.
-pub type Failure = Box<dyn std::error::Error + Send + Sync>;
+pub(crate) use self::unbalanced::{SHORT_CYCLES, costs, with_metrics};
 
 /// Keys get so long to handle what is left for them at the end of a run. They need
 /// milliseconds; what takes longer is lost.
@@ -37,15 +35,6 @@ pub enum Workload {
     Py,
     /// 1000 keys posting to random others, 8000 events in flight.
     X,
-}
-
-/// The conditions of a run, the same for all implementations.
-#[derive(Clone, Copy, Debug)]
-pub struct Run {
-    /// Worker threads.
-    pub workers: usize,
-    /// How long is measured, after a warm-up.
-    pub time: Duration,
 }
 
 /// A workload on a runtime of this process.
@@ -98,6 +87,23 @@ impl Workload {
         };
         runtimes::start(implementation, conditions, job)
             .unwrap_or_else(|| Err("it runs in a process of its own".into()))
+    }
+
+    /// Runs it once, where the implementation needs it: here, or in another process.
+    pub(crate) fn measure(
+        self,
+        implementation: Implementation,
+        run: &Run,
+    ) -> Result<Outcome, Failure> {
+        let Some(mut command) = elsewhere::command(implementation, "single")? else {
+            return self.run(implementation, run);
+        };
+        command
+            .arg("--json")
+            .args(["--workload", &self.to_string()])
+            .args(["--seconds", &run.time.as_secs_f64().to_string()])
+            .args(["--workers", &run.workers.to_string()]);
+        elsewhere::answer(&mut command, None)
     }
 
     fn floor(self, run: &Run) -> Result<Outcome, Failure> {
@@ -159,7 +165,6 @@ fn in_step(threads: usize, work: impl Fn(usize) + Sync, another: impl Fn() -> bo
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::elsewhere;
 
     #[test]
     fn every_implementation_runs_every_workload() {
@@ -173,7 +178,7 @@ mod tests {
                 continue;
             }
             for workload in Workload::ALL {
-                let outcome = elsewhere::measure(workload, implementation, &run);
+                let outcome = workload.measure(implementation, &run);
                 let outcome =
                     outcome.unwrap_or_else(|e| panic!("{workload} {implementation}: {e}"));
                 assert!(outcome.events > 0, "{workload} {implementation}");

@@ -9,13 +9,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use mely::{Context, Handle, Handler};
 
-use super::{Failure, Run};
-use crate::paper::measured::{Measured, Window};
-use crate::random::Random;
-use crate::rounds::Rounds;
-use crate::runtimes::{Mely, Rayon, Tasks};
-use crate::spin::spin;
-use crate::{Outcome, tally};
+use crate::contenders::runtimes::{Fresh, Mely, Rayon, Tasks};
+use crate::measure::measured::{Measured, Window};
+use crate::measure::random::Random;
+use crate::measure::rounds::Rounds;
+use crate::measure::spin::spin;
+use crate::measure::tally;
+use crate::measure::{Failure, Outcome, Run};
 
 pub(super) const EVENTS: usize = 50_000;
 pub(crate) const SHORT_CYCLES: u32 = 100;
@@ -41,12 +41,6 @@ pub(crate) fn costs() -> Arc<[u32]> {
 pub(super) fn event(cycles: u32) {
     spin(cycles);
     tally::count();
-}
-
-/// Runtimes that run events which have nothing in common.
-pub(crate) trait Fresh {
-    /// Runs the workload once.
-    fn unbalanced(&self, run: &Run) -> Result<Outcome, Failure>;
 }
 
 /// Says between two rounds whether another one shall begin.

@@ -1,0 +1,100 @@
+//! `unbalanced`: rounds of 50 000 independent events on the first core, 2 % of which
+//! are long (seed 000, section V-B, tables III and IV).
+//!
+//! 98 % of the events take 100 cycles, the others 10 000 to 50 000, and each has a
+//! color of its own. A new round begins when all events have been run. Only the long
+//! ones are worth a steal; the annotations say which those are.
+//!
+//! The workload `U` of `mely bench peers` is the same load, joined in a way that
+//! other runtimes can do too.
+
+use std::sync::Arc;
+
+use mely::{Context, Handler, Policy};
+
+use super::join::Round;
+use super::setting::{handlers, runtime};
+use crate::measure::measured::{Measured, Window};
+use crate::measure::random::Random;
+use crate::measure::spin::spin;
+use crate::measure::{Failure, Run};
+
+const EVENTS: usize = 50_000;
+const SHORT_CYCLES: u32 = 100;
+const LONG_CYCLES_MIN: u32 = 10_000;
+const LONG_CYCLES_MAX: u32 = 50_000;
+/// How many events hold a part of the round together.
+const PART_EVENTS: usize = 100;
+
+struct Handlers {
+    short: Handler,
+    long: Handler,
+}
+
+const SHORT: Handler = Handler::new("unbalanced::Short");
+const LONG: Handler = Handler::new("unbalanced::Long");
+
+static PLAIN: Handlers = Handlers {
+    short: SHORT,
+    long: LONG,
+};
+static ANNOTATED: Handlers = Handlers {
+    short: SHORT.cost_cycles(SHORT_CYCLES),
+    long: LONG.cost_cycles(u32::midpoint(LONG_CYCLES_MIN, LONG_CYCLES_MAX)),
+};
+static ROUND: Handler = Handler::new("unbalanced::Round");
+
+/// The cycles of each event of a round, in the order in which they are posted.
+fn costs() -> Vec<u32> {
+    let mut random = Random::new(1);
+    let mut cost = || match random.below(100) {
+        0..98 => SHORT_CYCLES,
+        _ => LONG_CYCLES_MIN + random.below(LONG_CYCLES_MAX - LONG_CYCLES_MIN + 1),
+    };
+    (0..EVENTS).map(|_| cost()).collect()
+}
+
+struct Source {
+    costs: Vec<u32>,
+    handlers: &'static Handlers,
+    window: Arc<Window>,
+}
+
+impl Source {
+    fn begin(&mut self, cx: &mut Context<'_, Self>) {
+        let round = Round::begin(cx.colored(), &ROUND, Self::end);
+        for costs in self.costs.chunks(PART_EVENTS) {
+            let part = round.part();
+            for &cycles in costs {
+                let part = Arc::clone(&part);
+                let handler = match cycles {
+                    SHORT_CYCLES => &self.handlers.short,
+                    _ => &self.handlers.long,
+                };
+                cx.post_fresh_via(handler, move |_, _| {
+                    spin(cycles);
+                    drop(part);
+                });
+            }
+        }
+    }
+
+    fn end(&mut self, cx: &mut Context<'_, Self>) {
+        if self.window.another(&cx.handle()) {
+            self.begin(cx);
+        }
+    }
+}
+
+pub(super) fn run(policy: Policy, run: &Run) -> Result<Measured, Failure> {
+    static COUNTED: [&str; 2] = [SHORT.name(), LONG.name()];
+    let rt = runtime(policy, run)?;
+    let (window, outcome) = Window::new(run.time, &COUNTED);
+    let source = rt.color_options().pinned(0).colored(Source {
+        costs: costs(),
+        handlers: handlers(policy, &ANNOTATED, &PLAIN),
+        window,
+    })?;
+    source.via(&ROUND).post(Source::begin);
+    outcome.wait()
+}
