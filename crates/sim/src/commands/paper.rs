@@ -34,7 +34,8 @@ pub struct PaperOptions {
     #[arg(long)]
     small: bool,
     /// Write the cells of the tables into this file: an array of {table, row, column,
-    /// paper, simulated, calibrated}, and a reason where a prediction is off.
+    /// paper, simulated, standing}, and a reason where one is off; the standing is
+    /// predicted, calibrated, calibrated-later or again (the rate by another name).
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
 }
