@@ -1,10 +1,10 @@
 //! The gate: who may come in. Its events have color 1, as in the paper.
 
 use super::Shared;
-use super::address::Listener;
 use super::client::{self, Client, Slot};
 use super::clock::now;
 use super::handlers::{ACCEPT, CLOSE, DEC_CLIENT_ACCEPTED, PARSE_REQUEST, REGISTER_FD};
+use super::listener::Listener;
 use crate::connection::Connection;
 use crate::status::Status;
 use mely::net::Watch;
