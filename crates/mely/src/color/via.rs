@@ -11,7 +11,7 @@ use crate::event::Event;
 use crate::event::handler::{Handler, Weight};
 use crate::machine::panics::drop_refused;
 use crate::shared::Refusal;
-use crate::worker::timers::{Delayed, Timer};
+use crate::shared::timers::{Delayed, Timer};
 use crate::worker::{self, Worker};
 
 /// A color together with the [`Handler`] that its events are of.
@@ -140,10 +140,7 @@ impl<T: Send + 'static> Via<'_, T> {
             let event = self.unweighed(event);
             let timer = Timer::pending(shared, keeper, color.clone(), event);
             let delayed = Delayed::new(at, timer.clone());
-            match worker {
-                Some(worker) => worker.keep_timer(delayed),
-                None => shared.send_timer(keeper, delayed),
-            }
+            shared.set_timer(keeper, delayed);
             timer
         })
     }
@@ -165,7 +162,7 @@ impl<T: Send + 'static> Via<'_, T> {
             Ok(()) => reply,
             Err(refused) => {
                 let error = CallError::from(&refused);
-                drop(refused);
+                drop_refused(refused);
                 let (answerer, reply) = reply::channel(runtime);
                 answerer.answer(Err(error));
                 reply

@@ -1,11 +1,13 @@
 //! What all workers of a runtime, and all who post to it, share.
 
+pub(crate) mod bell;
 pub(crate) mod colors;
 pub(crate) mod config;
 pub(crate) mod fifo;
 pub(crate) mod idle;
 pub(crate) mod ready;
 pub(crate) mod remote;
+pub(crate) mod timers;
 
 use std::collections::HashMap;
 use std::sync::OnceLock;
@@ -16,22 +18,21 @@ use mely_sched::{STEAL_COST_UNKNOWN_CYCLES, Worthiness};
 use crate::cell::origin::RuntimeNumber;
 use crate::cell::room::Room;
 use crate::cell::{ColorCell, ColorRef, OwnedColor, Traits, WorkerIndex};
-use crate::color::{Color, Colored};
 use crate::cost::counters::EventCounts;
 use crate::cost::penalties::Penalties;
-use crate::event::handler::Handler;
-use crate::event::{Event, NodeMemory, StatePtr};
+use crate::event::{Event, NodeMemory};
 use crate::machine::clock::Clock;
 use crate::machine::driver::Sources;
 use crate::machine::sync::{Arc, AtomicU64, AtomicUsize, plain, unpoison};
 use crate::memory::pool::Reserve;
 use crate::memory::slab::Block;
 use crate::queue::inbox::Pushed;
+use crate::shared::bell::Bell;
 use crate::shared::config::Config;
 use crate::shared::idle::{Idle, WORKERS_MAX};
 use crate::shared::remote::Remote;
+use crate::shared::timers::Delayed;
 use crate::trace::Recording;
-use crate::worker::timers::Delayed;
 use crate::worker::{self, Worker};
 
 /// How far the end of a runtime is.
@@ -67,6 +68,7 @@ pub(crate) struct Shared {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) remotes: Box<[Arc<Remote>]>,
     pub(crate) idle: Idle,
+    pub(crate) bell: Bell,
     pub(crate) free_nodes: Arc<Reserve<NodeMemory>>,
     /// Emptied at the end, as each cell refers to this very structure.
     pub(crate) free_cells: Arc<Reserve<Block<ColorCell>>>,
@@ -79,9 +81,6 @@ pub(crate) struct Shared {
     next_color: AtomicU64,
     next_home: AtomicUsize,
     steal_cost_cycles: AtomicU64,
-    /// A pinned color for each worker, to reach what only the worker touches.
-    /// Emptied at the end: each of them refers to this very structure.
-    system: plain::Mutex<Vec<ColorRef>>,
     /// The small colors that are in use, by number; `None` after the end.
     small: plain::Mutex<Option<HashMap<u16, ColorRef>>>,
     /// The single reactor, if the runtime has one, and the watch that polls it;
@@ -104,6 +103,7 @@ impl Shared {
             clock,
             remotes,
             idle: Idle::new(),
+            bell: Bell::default(),
             free_nodes: Reserve::new(blocks_max),
             free_cells: Reserve::new(blocks_max),
             outside: EventCounts::default(),
@@ -113,7 +113,6 @@ impl Shared {
             next_color: AtomicU64::new(u64::from(u16::MAX) + 1),
             next_home: AtomicUsize::new(0),
             steal_cost_cycles: AtomicU64::new(u64::from(STEAL_COST_UNKNOWN_CYCLES)),
-            system: plain::Mutex::default(),
             small: plain::Mutex::new(Some(HashMap::new())),
             single: OnceLock::new(),
             single_watch: plain::Mutex::default(),
@@ -278,22 +277,14 @@ impl Shared {
         }
     }
 
-    /// Gives a timer to the worker that shall keep it, from another thread.
-    pub(crate) fn send_timer(self: &Arc<Self>, keeper: usize, delayed: Delayed) {
-        static SET_TIMER: Handler = Handler::new("(set timer)");
-        // Dropping a timer that nobody keeps cancels it.
-        let Some(system) = self.system_color(keeper) else {
-            return;
-        };
-        let system: Color = Colored::from_parts(system, StatePtr::dangling());
-        let shared = Arc::clone(self);
-        system.via(&SET_TIMER).post(move |(), _cx| {
-            worker::with_current(&shared, |worker| {
-                if let Some(worker) = worker {
-                    worker.keep_timer(delayed);
-                }
-            });
-        });
+    /// Gives a timer to the worker that shall keep it, from whatever thread.
+    pub(crate) fn set_timer(&self, keeper: usize, delayed: Delayed) {
+        let remote = &self.remotes[keeper];
+        let is_first = remote.timers.keep(delayed, self.config.timers_max);
+        // One that sleeps has closed its mailbox before it looked when to wake.
+        if is_first && remote.mailbox.open() {
+            remote.driver.wake();
+        }
     }
 
     /// Sends a color back that a thief may not keep: no other thief needs to know.
