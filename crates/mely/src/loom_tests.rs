@@ -96,7 +96,7 @@ fn colored<T: Send + 'static>(shared: &Arc<Shared>, home: usize, state: T) -> Co
         pinned: false,
         ..shared.default_traits(home)
     };
-    Colored::new(ColorRef::new(shared, 1, traits), state)
+    Colored::new(ColorRef::new(None, shared, 1, traits), state)
 }
 
 /// How long the search of a model with two workers takes at the most.

@@ -106,8 +106,13 @@ unsafe impl Sync for ColorRef {}
 
 impl ColorRef {
     /// A new color without events.
-    pub(crate) fn new(shared: &Arc<Shared>, id: u64, traits: Traits) -> Self {
-        let reused = worker::with_current(shared, |w| w.and_then(|w| w.cells().take()));
+    pub(crate) fn new(
+        pool: Option<&CellPool>,
+        shared: &Arc<Shared>,
+        id: u64,
+        traits: Traits,
+    ) -> Self {
+        let reused = pool.and_then(CellPool::take);
         let mut cell = reused.unwrap_or_else(|| ColorCell::new(shared));
         cell.begin(id, traits);
         cell.marks.give_out();

@@ -13,8 +13,9 @@ use crate::event::Event;
 use crate::event::handler::HandlerId;
 use crate::machine::panics::drop_safely;
 use crate::machine::region::Access;
+use crate::machine::sync::Arc;
 use crate::machine::{prefetch, probe};
-use crate::worker::Worker;
+use crate::shared::Shared;
 
 /// The right to run a color; also a counted reference.
 ///
@@ -219,11 +220,10 @@ impl OwnedColor {
         }
     }
 
-    /// A fresh color that nobody else refers to, owned by `worker` from the start.
+    /// A fresh color that nobody else refers to, owned from the start.
     #[inline]
-    pub(crate) fn fresh(worker: &Worker, id: u64, traits: Traits) -> Self {
-        let reused = worker.cells().take();
-        let mut cell = reused.unwrap_or_else(|| ColorCell::new(worker.shared()));
+    pub(crate) fn fresh(pool: &CellPool, shared: &Arc<Shared>, id: u64, traits: Traits) -> Self {
+        let mut cell = pool.take().unwrap_or_else(|| ColorCell::new(shared));
         cell.begin(id, traits);
         cell.inbox.begin(true);
         // It is made where it runs.

@@ -166,14 +166,13 @@ impl<T: Send + 'static> Context<'_, T> {
     where
         F: FnOnce(&mut T, &mut Context<'_, T>) + Send + 'static,
     {
-        let counts = &self.worker.remote().counts.events;
-        counts.posted.add(1);
-        if !self.color.reserve() {
-            counts.shed.add(1);
-            return;
+        let (worker, color) = (self.worker, self.color);
+        let admitted = worker
+            .shared()
+            .admit(worker.handler_poster(), || color.reserve());
+        if admitted.is_ok() {
+            worker.post_to_running(color, worker.event(handler, self.state, event));
         }
-        let event = self.worker.event(handler, self.state, event);
-        self.worker.post_to_running(self.color, event);
     }
 }
 

@@ -2,15 +2,17 @@
 
 use std::time::{Duration, Instant};
 
-use super::Colored;
+use super::{Color, Colored};
 use crate::cell::room::Room;
 use crate::color::context::Context;
 use crate::color::error::{CallError, PostError};
 use crate::color::reply::{self, Reply};
-use crate::event::Event;
 use crate::event::handler::{Handler, Weight};
+use crate::event::{Event, StatePtr};
 use crate::machine::panics::drop_refused;
-use crate::shared::Refusal;
+use crate::machine::sync::Arc;
+use crate::shared::Shared;
+use crate::shared::admission::{Poster, Refusal};
 use crate::worker::timers::{Delayed, Timer};
 use crate::worker::{self, Worker};
 
@@ -67,26 +69,31 @@ impl<T: Send + 'static> Via<'_, T> {
             true => room,
             false => Room::Unbounded,
         };
+        let refused = |refusal, event| match refusal {
+            Refusal::Full => PostError::Full(event),
+            Refusal::Closed => PostError::Closed(event),
+        };
         worker::with_any_current(|worker| {
             // Of the color itself nothing is read until its line has come.
-            let worker = worker.filter(|worker| origin.is_of(worker.shared().number));
-            let shared = worker.map_or_else(|| color.shared(), Worker::shared);
-            if let Err(refusal) = shared.admit(color, worker, room) {
-                return Err(match refusal {
-                    Refusal::Full => PostError::Full(event),
-                    Refusal::Closed => PostError::Closed(event),
-                });
-            }
-            let state = self.target.state;
-            let event = match worker {
+            match worker.filter(|worker| origin.is_of(worker.shared().number)) {
                 Some(worker) => {
+                    let admitted = worker.shared().admit(worker.poster(), || room.take(color));
+                    if let Err(refusal) = admitted {
+                        return Err(refused(refusal, event));
+                    }
                     // While the event is made, the color comes from wherever it is.
                     color.prefetch_for_post();
-                    worker.event(self.handler, state, event)
+                    let event = worker.event(self.handler, self.target.state, event);
+                    worker.post(color, event);
                 }
-                None => self.unweighed(event),
-            };
-            shared.post(color, event, worker);
+                None => {
+                    let shared = color.shared();
+                    if let Err(refusal) = shared.admit(Poster::Outside, || room.take(color)) {
+                        return Err(refused(refusal, event));
+                    }
+                    shared.post_from_outside(color, self.unweighed(event));
+                }
+            }
             Ok(())
         })
     }
@@ -125,7 +132,8 @@ impl<T: Send + 'static> Via<'_, T> {
         let color = &self.target.color;
         let shared = color.shared();
         worker::with_current(shared, |worker| {
-            if shared.admit(color, worker, Room::Later).is_err() {
+            let poster = worker.map_or(Poster::Outside, Worker::poster);
+            if shared.admit(poster, || Room::Later.take(color)).is_err() {
                 drop_refused(event);
                 return Timer::refused(shared);
             }
@@ -135,7 +143,7 @@ impl<T: Send + 'static> Via<'_, T> {
             let delayed = Delayed::new(at, timer.clone());
             match worker {
                 Some(worker) => worker.keep_timer(delayed),
-                None => shared.send_timer(keeper, delayed),
+                None => send_timer(shared, keeper, delayed),
             }
             timer
         })
@@ -165,4 +173,22 @@ impl<T: Send + 'static> Via<'_, T> {
             }
         }
     }
+}
+
+/// Gives a timer to the worker that shall keep it, from another thread.
+fn send_timer(shared: &Arc<Shared>, keeper: usize, delayed: Delayed) {
+    static SET_TIMER: Handler = Handler::new("(set timer)");
+    // Dropping a timer that nobody keeps cancels it.
+    let Some(system) = shared.system_color(keeper) else {
+        return;
+    };
+    let system: Color = Colored::from_parts(system, StatePtr::dangling());
+    let shared = Arc::clone(shared);
+    system.via(&SET_TIMER).post(move |(), _cx| {
+        worker::with_current(&shared, |worker| {
+            if let Some(worker) = worker {
+                worker.keep_timer(delayed);
+            }
+        });
+    });
 }

@@ -24,7 +24,7 @@ impl Shared {
                 pinned: number == 0 && self.has_fifos(),
                 ..self.default_traits(home)
             };
-            ColorRef::new(self, u64::from(number), traits)
+            ColorRef::new(None, self, u64::from(number), traits)
         };
         match &mut *small {
             Some(small) => small.entry(number).or_insert_with(make).clone(),
@@ -41,7 +41,7 @@ impl Shared {
                 capacity: UNBOUNDED,
                 ..self.default_traits(home)
             };
-            ColorRef::new(self, self.next_color_id(), traits)
+            ColorRef::new(None, self, self.color_id(), traits)
         }));
     }
 

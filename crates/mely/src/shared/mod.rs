@@ -1,7 +1,9 @@
 //! What all workers of a runtime, and all who post to it, share.
 
+pub(crate) mod admission;
 pub(crate) mod colors;
 pub(crate) mod config;
+mod events;
 pub(crate) mod fifo;
 pub(crate) mod idle;
 pub(crate) mod ready;
@@ -11,16 +13,13 @@ use std::collections::HashMap;
 use std::sync::OnceLock;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 
-use mely_sched::{STEAL_COST_UNKNOWN_CYCLES, Worthiness};
+use mely_sched::{QueueKind, STEAL_COST_UNKNOWN_CYCLES, Worthiness};
 
 use crate::cell::origin::RuntimeNumber;
-use crate::cell::room::Room;
 use crate::cell::{ColorCell, ColorRef, OwnedColor, Traits, WorkerIndex};
-use crate::color::{Color, Colored};
 use crate::cost::counters::EventCounts;
 use crate::cost::penalties::Penalties;
-use crate::event::handler::Handler;
-use crate::event::{Event, NodeMemory, StatePtr};
+use crate::event::{Event, NodeMemory};
 use crate::machine::clock::Clock;
 use crate::machine::driver::Sources;
 use crate::machine::sync::{Arc, AtomicU64, AtomicUsize, plain, unpoison};
@@ -31,8 +30,6 @@ use crate::shared::config::Config;
 use crate::shared::idle::{Idle, WORKERS_MAX};
 use crate::shared::remote::Remote;
 use crate::trace::Recording;
-use crate::worker::timers::Delayed;
-use crate::worker::{self, Worker};
 
 /// How far the end of a runtime is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -47,13 +44,6 @@ pub(crate) enum Phase {
 
 /// How many numbers of fresh colors a worker takes at once.
 const COLOR_IDS: u64 = 1024;
-
-/// Why a post was refused.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Refusal {
-    Full,
-    Closed,
-}
 
 /// By which part of itself what a steal costs fades at each look at the outside world
 /// (every 40 µs) while a core has nothing to do: by half in a millisecond.
@@ -71,7 +61,7 @@ pub(crate) struct Shared {
     /// Emptied at the end, as each cell refers to this very structure.
     pub(crate) free_cells: Arc<Reserve<Block<ColorCell>>>,
     /// What threads outside the runtime made happen to events.
-    pub(crate) outside: EventCounts,
+    pub(crate) outside_counts: EventCounts,
     pub(crate) penalties: Arc<Penalties>,
     /// What it records, if it does.
     recording: Option<Recording>,
@@ -106,7 +96,7 @@ impl Shared {
             idle: Idle::new(),
             free_nodes: Reserve::new(blocks_max),
             free_cells: Reserve::new(blocks_max),
-            outside: EventCounts::default(),
+            outside_counts: EventCounts::default(),
             penalties: Arc::new(Penalties::new()),
             recording: None,
             phase: AtomicUsize::new(Phase::Running as usize),
@@ -182,13 +172,10 @@ impl Shared {
         (first, first + COLOR_IDS)
     }
 
-    /// The number of a fresh color.
-    pub(crate) fn next_color_id(self: &Arc<Self>) -> u64 {
-        worker::with_current(self, |worker| match worker {
-            Some(worker) => worker.fresh_id(),
-            // Relaxed: only uniqueness matters.
-            None => self.next_color.fetch_add(1, Relaxed),
-        })
+    /// The number of a fresh color, for whoever has no block of them.
+    pub(crate) fn color_id(&self) -> u64 {
+        // Relaxed: only uniqueness matters.
+        self.next_color.fetch_add(1, Relaxed)
     }
 
     /// The worker for a color that nobody has placed: each in turn.
@@ -213,6 +200,11 @@ impl Shared {
         }
     }
 
+    /// Whether the events of a core wait in one queue.
+    pub(crate) fn has_fifos(&self) -> bool {
+        self.config.heuristics.queues == QueueKind::EventFifo
+    }
+
     /// The single reactor, if the runtime has one.
     #[inline]
     pub(crate) fn single(&self) -> Option<&dyn Sources> {
@@ -225,48 +217,8 @@ impl Shared {
         drop(self.single.set(reactor));
     }
 
-    /// Whether `worker` (or a thread outside) may post to a color; counts the
-    /// event, as shed if it may not.
-    #[inline]
-    pub(crate) fn admit(
-        &self,
-        color: &ColorRef,
-        worker: Option<&Worker>,
-        room: Room,
-    ) -> Result<(), Refusal> {
-        let open = match worker {
-            Some(worker) => {
-                worker.remote().counts.events.posted.add(1);
-                self.phase() < Phase::Stopped
-            }
-            None => {
-                self.outside.posted.add_shared(1);
-                self.phase() == Phase::Running
-            }
-        };
-        let refusal = match open {
-            true if room.take(color) => return Ok(()),
-            true => Refusal::Full,
-            false => Refusal::Closed,
-        };
-        match worker {
-            Some(worker) => worker.remote().counts.events.shed.add(1),
-            None => self.outside.shed.add_shared(1),
-        }
-        Err(refusal)
-    }
-
-    /// Posts an event that was admitted.
-    #[inline]
-    pub(crate) fn post(&self, color: &ColorRef, event: Event, worker: Option<&Worker>) {
-        match worker {
-            Some(worker) => worker.post(color, event),
-            None => self.post_from_outside(color, event),
-        }
-    }
-
-    /// The same, from a thread that is no worker of the runtime.
-    fn post_from_outside(&self, color: &ColorRef, event: Event) {
+    /// Posts an event that was admitted, from a thread that is no worker of the runtime.
+    pub(crate) fn post_from_outside(&self, color: &ColorRef, event: Event) {
         if let Some(recording) = &self.recording {
             let now = self.clock.cycles();
             recording.post_from_outside(now, event.handler_id(), color.id());
@@ -276,24 +228,6 @@ impl Shared {
         } else if let Some(owned) = color.deliver_unweighed(event) {
             self.send(owned);
         }
-    }
-
-    /// Gives a timer to the worker that shall keep it, from another thread.
-    pub(crate) fn send_timer(self: &Arc<Self>, keeper: usize, delayed: Delayed) {
-        static SET_TIMER: Handler = Handler::new("(set timer)");
-        // Dropping a timer that nobody keeps cancels it.
-        let Some(system) = self.system_color(keeper) else {
-            return;
-        };
-        let system: Color = Colored::from_parts(system, StatePtr::dangling());
-        let shared = Arc::clone(self);
-        system.via(&SET_TIMER).post(move |(), _cx| {
-            worker::with_current(&shared, |worker| {
-                if let Some(worker) = worker {
-                    worker.keep_timer(delayed);
-                }
-            });
-        });
     }
 
     /// Sends a color back that a thief may not keep: no other thief needs to know.
@@ -340,7 +274,7 @@ impl Shared {
 
     /// Counts an event that was dropped with its color.
     pub(crate) fn count_abandoned(&self, handler: &'static str) {
-        self.outside.abandoned.add_shared(1);
+        self.outside_counts.abandoned.add_shared(1);
         *unpoison(self.abandoned.lock()).entry(handler).or_default() += 1;
     }
 
@@ -358,7 +292,7 @@ impl Shared {
     pub(crate) fn is_quiescent(&self) -> bool {
         let all = || {
             let workers = self.remotes.iter().map(|remote| &remote.counts.events);
-            workers.chain([&self.outside])
+            workers.chain([&self.outside_counts])
         };
         // What is done is read before what was posted: nothing is done before it is
         // posted, so equal sums mean that there was a moment with nothing pending.

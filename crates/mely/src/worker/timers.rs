@@ -62,7 +62,7 @@ impl Timer {
         let Some(post) = self.take() else {
             return false;
         };
-        shared.outside.cancelled.add_shared(1);
+        shared.outside_counts.cancelled.add_shared(1);
         // Relaxed: a hint when to tidy up.
         shared.remotes[*keeper]
             .timers_cancelled
@@ -108,7 +108,7 @@ impl Delayed {
     /// Drops the event because there are too many timers.
     pub(crate) fn shed(self) {
         if let Some(post) = self.timer.take() {
-            self.timer.0.shared.outside.shed.add_shared(1);
+            self.timer.0.shared.outside_counts.shed.add_shared(1);
             drop_refused(post);
         }
     }
