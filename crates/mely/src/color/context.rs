@@ -5,13 +5,12 @@ use core::fmt;
 use core::marker::PhantomData;
 use std::time::Instant;
 
-use crate::cell::OwnedColor;
 use crate::event::handler::Handler;
 use crate::event::{Call, Place, StatePtr};
 use crate::machine::probe;
 use crate::machine::region::{Access, Region};
 use crate::machine::sync::Arc;
-use crate::shared::Shared;
+use crate::shared::{OwnedColor, Shared};
 use crate::worker::{Frame, Worker};
 
 /// What a handler is told while it runs: its color, its core, the time; and the

@@ -3,10 +3,11 @@
 use std::sync::atomic::Ordering::AcqRel;
 
 use super::Shared;
-use crate::cell::{ColorRef, Traits, UNBOUNDED};
+use crate::cell::{Traits, UNBOUNDED};
 use crate::machine::driver::Sources;
 use crate::machine::panics::drop_safely;
 use crate::machine::sync::{Arc, unpoison};
+use crate::shared::ColorRef;
 
 /// The number of the color that all readiness goes through where there is a single
 /// reactor.

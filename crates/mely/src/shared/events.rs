@@ -2,9 +2,9 @@
 
 use super::Shared;
 use super::fifo::Append;
-use crate::cell::{ColorRef, Posted};
 use crate::event::Event;
 use crate::machine::lock_time::{Untimed, Waiter};
+use crate::shared::{ColorRef, Posted};
 
 /// Where an event went.
 pub(crate) struct Appended {

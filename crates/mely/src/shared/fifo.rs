@@ -7,9 +7,9 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use mely_sched::EventFifo;
 
-use crate::cell::Posted;
 use crate::machine::lock_time::{Waiter, lock_by};
 use crate::machine::sync::{AtomicBool, Mutex, lock};
+use crate::shared::Posted;
 
 /// The queue of a core; unused under the policies with color queues.
 pub(crate) struct Fifo {

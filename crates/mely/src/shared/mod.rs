@@ -16,7 +16,7 @@ use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 use mely_sched::{QueueKind, STEAL_COST_UNKNOWN_CYCLES, Worthiness};
 
 use crate::cell::origin::RuntimeNumber;
-use crate::cell::{ColorCell, ColorRef, OwnedColor, Traits, WorkerIndex};
+use crate::cell::{self, Traits, WorkerIndex};
 use crate::cost::counters::EventCounts;
 use crate::cost::penalties::Penalties;
 use crate::event::{Event, NodeMemory};
@@ -30,6 +30,25 @@ use crate::shared::config::Config;
 use crate::shared::idle::{Idle, WORKERS_MAX};
 use crate::shared::remote::Remote;
 use crate::trace::Recording;
+
+pub(crate) type ColorCell = cell::ColorCell<Shared>;
+pub(crate) type ColorRef = cell::ColorRef<Shared>;
+pub(crate) type OwnedColor = cell::OwnedColor<Shared>;
+pub(crate) type Posted = cell::Posted<Shared>;
+pub(crate) type Running = cell::Running<Shared>;
+pub(crate) type Lent = cell::Lent<Shared>;
+pub(crate) type CellPool = cell::CellPool<Shared>;
+
+#[cfg(all(target_pointer_width = "64", not(loom)))]
+const _: () = assert!(size_of::<ColorCell>() == 128);
+
+impl ColorRef {
+    /// The runtime that the color is of.
+    #[inline]
+    pub(crate) fn shared(&self) -> &Arc<Shared> {
+        self.realm()
+    }
+}
 
 /// How far the end of a runtime is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -5,12 +5,12 @@
 use mely_sched::{Event as _, List, Ticketed};
 
 use super::Worker;
-use crate::cell::{ColorRef, Posted};
 use crate::event::Event;
 use crate::machine::lock_time::LockTimer;
 use crate::machine::probe::{self, Work};
 use crate::shared::fifo::Fifo;
 use crate::shared::ready::Ready;
+use crate::shared::{ColorRef, Posted};
 
 impl Worker {
     /// Posts to the queue of the color's home.

@@ -8,6 +8,7 @@ mod frame;
 mod long;
 mod next;
 mod poll;
+mod realm;
 mod run;
 mod steal;
 mod thread;
@@ -23,7 +24,7 @@ pub(crate) use self::frame::Frame;
 use self::steal::LOOK_BESIDE_TURNS;
 pub(crate) use self::thread::{new_color, run_worker, with_any_current, with_current};
 use self::traced::WorkerTracer;
-use crate::cell::{CellPool, ColorRef, Here, Lent, OwnedColor, Running};
+use crate::cell::Here;
 use crate::cost::handlers::Costs;
 use crate::event::handler::{Handler, Kind};
 use crate::event::{Call, Event, NodePool, StatePtr};
@@ -31,10 +32,10 @@ use crate::machine::clock::reading_cycles;
 use crate::machine::driver::ReadyList;
 use crate::machine::sync::Arc;
 use crate::queue::held::Giver;
-use crate::shared::Shared;
 use crate::shared::admission::Poster;
 use crate::shared::ready::Ready;
 use crate::shared::remote::Remote;
+use crate::shared::{CellPool, ColorRef, Lent, OwnedColor, Running, Shared};
 use crate::worker::timers::Timers;
 
 /// How much work a worker does between two looks at timers and descriptors, in

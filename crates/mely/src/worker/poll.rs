@@ -3,10 +3,9 @@
 use std::time::{Duration, Instant};
 
 use super::{POLL_INTERVAL_CYCLES, Worker};
-use crate::cell::OwnedColor;
 use crate::machine::driver::ReadyList;
-use crate::shared::Phase;
 use crate::shared::ready::Ready;
+use crate::shared::{OwnedColor, Phase};
 use crate::worker::timers::Delayed;
 
 impl Worker {

@@ -8,12 +8,12 @@ use std::sync::atomic::Ordering::Release;
 use mely_sched::{StealQueue, Ticketed};
 
 use super::{Step, Worker};
-use crate::cell::{ColorRef, Traits};
+use crate::cell::Traits;
 use crate::machine::lock_time::Untimed;
 use crate::machine::panics::call_safely;
 use crate::machine::sync::Arc;
 use crate::shared::ready::Ready;
-use crate::shared::{Phase, Shared};
+use crate::shared::{ColorRef, Phase, Shared};
 
 #[cfg(not(loom))]
 thread_local! {

@@ -7,11 +7,10 @@ use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 
-use crate::cell::ColorRef;
 use crate::event::Event;
 use crate::machine::panics::{drop_refused, drop_safely};
 use crate::machine::sync::{Arc, Mutex, lock};
-use crate::shared::Shared;
+use crate::shared::{ColorRef, Shared};
 
 /// Cancelled timers stay in the heap until they are due, or until they are half
 /// of it and more than this many.
