@@ -18,6 +18,7 @@ impl<'a> Look<'a> {
         let (factor, shown, decimals, more_is_better) = match unit {
             "events/s" => (1e-6, "M events/s", 3, true),
             "ns" => (1.0, unit, 0, false),
+            "ms" => (1.0, unit, 3, false),
             _ => (1.0, unit, 1, false),
         };
         Self {

@@ -30,6 +30,15 @@ use crate::worker::{Frame, Worker};
 /// assert_eq!(steps.with(|s| s.clone()), ["first", "second", "third"]);
 /// # Ok::<(), mely::BuildError>(())
 /// ```
+///
+/// It lends the state of its color, and of no other type:
+///
+/// ```compile_fail
+/// use mely::Context;
+/// fn longer<'c>(cx: Context<'c, for<'a> fn(&'a str)>) -> Context<'c, fn(&'static str)> {
+///     cx
+/// }
+/// ```
 pub struct Context<'a, T = ()> {
     worker: &'a Worker,
     pub(super) color: &'a OwnedColor,

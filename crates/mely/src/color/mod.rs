@@ -33,8 +33,8 @@ pub type Color = Colored<()>;
 /// one at a time, without a lock.
 ///
 /// A `Colored` is a reference: clone it, send it anywhere, post from any thread.
-/// The state is dropped with its color, when the last reference is gone and the
-/// last event has run.
+/// The state is dropped with its color: when the last reference is gone and the last
+/// event has run, or else when the runtime has ended and no event can reach it any more.
 ///
 /// ```
 /// let rt = mely::Runtime::builder().workers(2).build()?;
@@ -52,6 +52,14 @@ pub type Color = Colored<()>;
 /// let account = rt.colored(String::new());
 /// let mut stolen: Option<&mut String> = None;
 /// account.post(|text, _cx| stolen = Some(text));
+/// ```
+///
+/// Nor is it taken for state of a type that lives longer:
+///
+/// ```compile_fail
+/// fn longer(color: mely::Colored<for<'a> fn(&'a str)>) -> mely::Colored<fn(&'static str)> {
+///     color
+/// }
 /// ```
 pub struct Colored<T = ()> {
     color: ColorRef,

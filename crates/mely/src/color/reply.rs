@@ -10,6 +10,7 @@ use crate::cell::origin::RuntimeNumber;
 use crate::color::error::CallError;
 use crate::color::waits::wait_for;
 use crate::machine::panics::call_safely;
+use crate::machine::probe;
 use crate::machine::sync::{Condvar, Mutex, MutexGuard, lock, unpoison};
 
 enum Answer<R> {
@@ -18,6 +19,7 @@ enum Answer<R> {
     Taken,
 }
 
+#[cfg_attr(feature = "virtual", repr(align(64)))]
 struct Slot<R> {
     /// Who answers.
     runtime: RuntimeNumber,
@@ -49,6 +51,7 @@ pub(crate) fn channel<R>(runtime: RuntimeNumber) -> (Answerer<R>, Reply<R>) {
         answer: Mutex::new(Answer::Pending(None)),
         ready: Condvar::new(),
     });
+    probe::born(Arc::as_ptr(&slot));
     (Answerer(Some(Arc::clone(&slot))), Reply(slot))
 }
 

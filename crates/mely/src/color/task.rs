@@ -15,6 +15,7 @@ use crate::cell::lives::{EndsWithRuntime, Lives};
 use crate::color::error::CallError;
 use crate::color::reply::{self, Answerer, Reply};
 use crate::machine::panics::{call_safely, drop_safely};
+use crate::machine::probe;
 use crate::machine::sync::{AtomicBool, AtomicUsize, Mutex, lock};
 
 type Boxed<R> = Pin<Box<dyn Future<Output = R> + Send>>;
@@ -31,6 +32,7 @@ enum Slot<R> {
     Over,
 }
 
+#[cfg_attr(feature = "virtual", repr(align(64)))]
 struct Task<R: Send + 'static> {
     color: Color,
     /// A poll has been posted and has not begun.
@@ -199,6 +201,7 @@ where
         slot: Mutex::new(Slot::Waiting(work)),
         place: AtomicUsize::new(UNLISTED),
     });
+    probe::born(Arc::as_ptr(&task));
     let listed: Weak<Task<Fut::Output>> = Arc::downgrade(&task);
     if let Some(place) = task.lives().add_task(listed) {
         // Relaxed: posting the task orders it.

@@ -18,7 +18,14 @@ use crate::worker::{self, Worker};
 
 /// A color together with the [`Handler`] that its events are of.
 ///
-/// The methods are those of [`Colored`], which see.
+/// The methods are those of [`Colored`], which see. Nor is it more than that:
+///
+/// ```compile_fail
+/// use mely::Via;
+/// fn longer<'v>(via: Via<'v, for<'a> fn(&'a str)>) -> Via<'v, fn(&'static str)> {
+///     via
+/// }
+/// ```
 #[derive(Debug)]
 pub struct Via<'a, T> {
     pub(crate) target: &'a Colored<T>,

@@ -279,7 +279,7 @@ impl Event {
         // SAFETY: the first word of the payload is always a pointer: to the state,
         // or to the box that holds the closure.
         let first = unsafe { self.node().payload.get().cast::<*const u8>().read() };
-        prefetch::line(first);
+        prefetch::untold(first);
     }
 
     #[inline]

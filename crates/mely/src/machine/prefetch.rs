@@ -12,6 +12,14 @@ use crate::machine::region::Access;
 #[inline]
 pub(crate) fn line<T>(at: *const T) {
     crate::machine::probe::prefetch(at, Access::Write);
+    untold(at);
+}
+
+/// The same, of memory that the program has: a simulation is not told, because what else
+/// is in its line was decided by the allocator, differently from run to run. What a
+/// program does with its memory it tells by `Context::touch`.
+#[inline]
+pub(crate) fn untold<T>(at: *const T) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     {
         // By its name: the compiler makes a fetch for reading of the intrinsic, unless it

@@ -65,7 +65,9 @@ pub(crate) fn spend(cycles: u64) {
     let _ = cycles;
 }
 
-/// The allocator made this: its lines are none that were used before.
+/// The allocator made this: its lines are none that were used before. So, and by lines of
+/// its own (`repr(align(64))` in a simulation), what is charged for does not depend on where
+/// the allocator puts it.
 #[inline(always)]
 pub(crate) fn born<T>(memory: *const T) {
     #[cfg(feature = "virtual")]

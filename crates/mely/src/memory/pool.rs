@@ -23,6 +23,7 @@ const CHUNK: usize = 256;
 const PREFETCH_BLOCKS: usize = 8;
 
 /// Free blocks that all workers of a runtime share.
+#[cfg_attr(feature = "virtual", repr(align(64)))]
 pub(crate) struct Reserve<B> {
     chunks: Mutex<Vec<Vec<B>>>,
     chunks_max: usize,

@@ -9,6 +9,7 @@ use std::time::Instant;
 
 use crate::event::Event;
 use crate::machine::panics::{drop_refused, drop_safely};
+use crate::machine::probe;
 use crate::machine::sync::{Arc, Mutex, lock};
 use crate::shared::{ColorRef, Shared};
 
@@ -16,6 +17,7 @@ use crate::shared::{ColorRef, Shared};
 /// of it and more than this many.
 const CANCELLED_MIN: usize = 64;
 
+#[cfg_attr(feature = "virtual", repr(align(64)))]
 struct State {
     /// What to post. Whoever takes it has fired or cancelled the timer: one of them
     /// gets it, and what a cancelled event holds goes at once.
@@ -32,11 +34,13 @@ pub struct Timer(Arc<State>);
 
 impl Timer {
     fn new(post: Option<(ColorRef, Event)>, shared: &Arc<Shared>, keeper: usize) -> Self {
-        Self(Arc::new(State {
+        let state = Arc::new(State {
             post: Mutex::new(post),
             shared: Arc::clone(shared),
             keeper,
-        }))
+        });
+        probe::born(Arc::as_ptr(&state));
+        Self(state)
     }
 
     /// A timer whose event was refused: it will never fire.

@@ -8,6 +8,7 @@
 
 mod async_executor;
 mod mely;
+pub(crate) mod outside;
 mod rayon;
 mod tasks;
 mod tokio;

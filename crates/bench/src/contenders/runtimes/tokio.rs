@@ -8,7 +8,7 @@ use crate::measure::Failure;
 
 #[derive(Clone)]
 pub(crate) struct Tokio {
-    handle: Handle,
+    pub(super) handle: Handle,
     yields: bool,
 }
 
@@ -19,7 +19,15 @@ pub(crate) struct Started {
 }
 
 pub(crate) fn start(conditions: Conditions) -> Result<Started, Failure> {
-    let mut builder = Builder::new_multi_thread();
+    build(&mut Builder::new_multi_thread(), conditions)
+}
+
+/// With sockets and time, which make workers sleep in another way.
+pub(crate) fn start_with_drivers(conditions: Conditions) -> Result<Started, Failure> {
+    build(Builder::new_multi_thread().enable_all(), conditions)
+}
+
+fn build(builder: &mut Builder, conditions: Conditions) -> Result<Started, Failure> {
     let runtime = builder.worker_threads(conditions.workers).build()?;
     let tasks = Tokio {
         handle: runtime.handle().clone(),

@@ -4,8 +4,15 @@
 //! or a driver, to long-lived keys. Two conditions: *idle*, where the workers have
 //! gone to sleep before each post; and *loaded*, where they have work for half of
 //! their time.
+//!
+//! Two more hold up one of the workers, and look at timers and sockets too: *blocked*,
+//! where a handler blocks for the whole run; and *foreign*, where another process keeps
+//! the first core busy. What is measured then is what need not wait for either.
 
+mod clients;
+mod disturbed;
 mod idle;
+mod kind;
 mod loaded;
 
 use std::fmt;
@@ -15,9 +22,11 @@ use std::time::Duration;
 use clap::Args;
 use hdrhistogram::Histogram;
 
+use self::disturbed::{By, Disturbed, KINDS};
 use super::table;
 use crate::contenders::choice::{chosen, skip};
 use crate::contenders::implementation::{Allocator, Implementation};
+use crate::contenders::runtimes::outside::{has_outside, start_outside};
 use crate::contenders::runtimes::{self, Conditions, Fresh, Job, Keyed};
 use crate::measure::arguments::{self, seconds};
 use crate::measure::machine::Machine;
@@ -44,11 +53,12 @@ const DIGITS: u8 = 2;
 /// Options of the latency benchmark.
 #[derive(Clone, Debug, Args)]
 pub struct LatencyOptions {
-    /// Only these conditions; by default both.
+    /// Only these conditions; by default all.
     #[arg(long = "load", value_name = "LOAD", value_delimiter = ',')]
     pub load: Vec<Load>,
     /// Only these implementations; by default Mely's default policy, tokio,
-    /// async-executor and rayon.
+    /// async-executor and rayon, and of these those with timers and sockets where a
+    /// worker is held up.
     #[arg(long = "impl", value_name = "NAME", value_delimiter = ',')]
     pub implementation: Vec<Implementation>,
     /// How long each run measures.
@@ -66,6 +76,39 @@ pub enum Load {
     Idle,
     /// Events like those of U, ten times as long, for half of their time.
     Loaded,
+    /// One of them is blocked by a handler for the whole run; the others sleep.
+    Blocked,
+    /// They sleep, and another process keeps the first core busy.
+    Foreign,
+}
+
+impl Load {
+    const ALL: [Load; 4] = [Self::Idle, Self::Loaded, Self::Blocked, Self::Foreign];
+
+    /// What holds a worker up.
+    fn disturbed_by(self) -> Option<By> {
+        match self {
+            Self::Idle | Self::Loaded => None,
+            Self::Blocked => Some(By::Handler),
+            Self::Foreign => Some(By::Process),
+        }
+    }
+
+    /// What is measured, as the rows name it.
+    fn kinds(self) -> Vec<String> {
+        match self.disturbed_by() {
+            None => vec![self.to_string()],
+            Some(_) => KINDS.map(|kind| format!("{self} {kind}")).to_vec(),
+        }
+    }
+
+    /// The unit of the rows, and its nanoseconds.
+    fn unit(self) -> (&'static str, f64) {
+        match self.disturbed_by() {
+            None => ("ns", 1.0),
+            Some(_) => ("ms", 1e6),
+        }
+    }
 }
 
 impl fmt::Display for Load {
@@ -73,6 +116,8 @@ impl fmt::Display for Load {
         f.write_str(match self {
             Load::Idle => "idle",
             Load::Loaded => "loaded",
+            Load::Blocked => "blocked",
+            Load::Foreign => "foreign",
         })
     }
 }
@@ -87,28 +132,32 @@ impl fmt::Display for Pair {
     }
 }
 
-/// Nanoseconds from post to run.
+/// Nanoseconds.
 type Latencies = Histogram<u64>;
+
+/// What a run found: latencies of each kind that its load has.
+type Found = Vec<Latencies>;
 
 fn no_latencies() -> Result<Latencies, Failure> {
     Ok(Histogram::new(DIGITS)?)
 }
 
-/// One run on a runtime.
+/// One run on a runtime: a half of the workers' time is work if the rate of work is
+/// given, otherwise none.
 struct OnRuntime {
-    load: Load,
     run: Run,
-    spin_rate: f64,
+    spin_rate: Option<f64>,
 }
 
 impl Job for OnRuntime {
-    type Output = Latencies;
+    type Output = Found;
 
-    fn on<R: Keyed + Fresh + 'static>(self, runtime: &R) -> Result<Latencies, Failure> {
-        match self.load {
-            Load::Idle => idle::measure(runtime, self.run.time),
-            Load::Loaded => loaded::measure(runtime, &self.run, self.spin_rate),
-        }
+    fn on<R: Keyed + Fresh + 'static>(self, runtime: &R) -> Result<Found, Failure> {
+        let found = match self.spin_rate {
+            None => idle::measure(runtime, self.run.time),
+            Some(rate) => loaded::measure(runtime, &self.run, rate),
+        };
+        found.map(|latencies| vec![latencies])
     }
 }
 
@@ -122,7 +171,7 @@ pub(crate) fn run(options: &LatencyOptions) -> Result<(), Error> {
     let implementations = runnable(&options.implementation)?;
     writeln!(
         io::stdout(),
-        "{}\n{} workers, {} runs of {} s each, interleaved; from post to run",
+        "{}\n{} workers, {} runs of {} s each, interleaved",
         Machine::detect(),
         run.workers,
         repetition.repeat,
@@ -130,8 +179,10 @@ pub(crate) fn run(options: &LatencyOptions) -> Result<(), Error> {
     )
     .map_err(Error::Output)?;
     let mut contenders = Vec::new();
-    for load in chosen(&options.load, &[Load::Idle, Load::Loaded]) {
-        let pairs = implementations.iter().map(|&who| Pair(load, who));
+    for load in chosen(&options.load, &Load::ALL) {
+        let can = |who: &&Implementation| load.disturbed_by().is_none() || has_outside(**who);
+        let pairs = implementations.iter().filter(can);
+        let pairs = pairs.map(|&who| Pair(load, who));
         contenders.extend(repetition.interleave(pairs, |&Pair(load, who)| {
             measure(load, who, run, spin_rate).map_err(|source| Error::Run {
                 workload: load.to_string(),
@@ -172,38 +223,43 @@ fn measure(
     implementation: Implementation,
     run: Run,
     spin_rate: f64,
-) -> Result<Latencies, Failure> {
+) -> Result<Found, Failure> {
     let _alone = alone();
     let conditions = Conditions {
         workers: run.workers,
         yields: false,
     };
-    let job = OnRuntime {
-        load,
-        run,
-        spin_rate,
+    let done = match load.disturbed_by() {
+        Some(by) => {
+            let time = run.time;
+            start_outside(implementation, conditions, Disturbed { by, time })
+        }
+        None => {
+            let spin_rate = (load == Load::Loaded).then_some(spin_rate);
+            runtimes::start(implementation, conditions, OnRuntime { run, spin_rate })
+        }
     };
-    runtimes::start(implementation, conditions, job)
-        .unwrap_or_else(|| Err("it is no runtime of this process".into()))
+    done.unwrap_or_else(|| Err("it is no runtime of this process".into()))
 }
 
-/// A row for each quantile, those of one quantile side by side.
-fn rows(contenders: &[Contender<Pair, Latencies>]) -> Vec<Row> {
-    let row = |load, (name, quantile): (&str, f64)| {
-        let under = contenders.iter().filter(move |c| c.what.0 == load);
-        let workload = format!("{load} {name}");
-        under.filter_map(move |contender| {
-            let runs = contender.figures.iter();
-            let runs = runs.map(|run| run.value_at_quantile(quantile) as f64);
-            let who = contender.what.1.to_string();
-            Row::of("latency", workload.clone(), who, "ns", runs.collect())
-        })
-    };
-    let loads = [Load::Idle, Load::Loaded].into_iter();
-    let measures = loads.flat_map(|load| QUANTILES.map(|quantile| (load, quantile)));
-    measures
-        .flat_map(|(load, quantile)| row(load, quantile))
-        .collect()
+/// A row for each kind and quantile, those of one side by side.
+fn rows(contenders: &[Contender<Pair, Found>]) -> Vec<Row> {
+    let mut rows = Vec::new();
+    for load in Load::ALL {
+        let (unit, unit_ns) = load.unit();
+        for (number, kind) in load.kinds().iter().enumerate() {
+            for (name, quantile) in QUANTILES {
+                let under = contenders.iter().filter(|c| c.what.0 == load);
+                rows.extend(under.filter_map(|contender| {
+                    let runs = contender.figures.iter().filter_map(|run| run.get(number));
+                    let runs = runs.map(|run| run.value_at_quantile(quantile) as f64 / unit_ns);
+                    let (workload, who) = (format!("{kind} {name}"), contender.what.1.to_string());
+                    Row::of("latency", workload, who, unit, runs.collect())
+                }));
+            }
+        }
+    }
+    rows
 }
 
 #[cfg(test)]
@@ -216,11 +272,20 @@ mod tests {
             workers: 2,
             time: Duration::from_millis(1),
         };
-        for load in [Load::Idle, Load::Loaded] {
+        for load in Load::ALL {
+            let mut measured = 0;
             for implementation in DEFAULT {
-                let latencies = measure(load, implementation, run, 2e9).unwrap();
-                assert!(!latencies.is_empty(), "{load} {implementation}");
+                if load.disturbed_by().is_some() && !has_outside(implementation) {
+                    continue;
+                }
+                let found = measure(load, implementation, run, 2e9).unwrap();
+                assert_eq!(found.len(), load.kinds().len());
+                for (latencies, kind) in found.iter().zip(load.kinds()) {
+                    assert!(!latencies.is_empty(), "{kind} {implementation}");
+                }
+                measured += 1;
             }
+            assert!(measured >= 2, "{load}");
         }
     }
 
@@ -242,7 +307,7 @@ mod tests {
         let contenders = repetition.interleave(pairs, |_| {
             let mut latencies = no_latencies().unwrap();
             (1..=1000).for_each(|ns| latencies.record(ns).unwrap());
-            Ok(latencies)
+            Ok(vec![latencies])
         });
         let rows = rows(&contenders.unwrap());
         assert_eq!(rows.len(), 3 * DEFAULT.len());
@@ -252,5 +317,24 @@ mod tests {
             "{}",
             rows[1].median
         );
+    }
+
+    #[test]
+    fn what_is_held_up_has_rows_of_each_kind_in_milliseconds() {
+        let mut latencies = no_latencies().unwrap();
+        latencies.record(5_000_000).unwrap();
+        let repetition = Repetition {
+            repeat: 1,
+            workers: None,
+            keep_disturbed: true,
+            json: None,
+        };
+        let pair = Pair(Load::Blocked, DEFAULT[0]);
+        let contenders = repetition.interleave([pair], |_| Ok(vec![latencies.clone(); 3]));
+        let rows = rows(&contenders.unwrap());
+        assert_eq!(rows.len(), KINDS.len() * QUANTILES.len());
+        assert_eq!(rows[4].workload, "blocked sockets p99");
+        assert_eq!(rows[4].unit, "ms");
+        assert!((4.9..5.1).contains(&rows[4].median), "{}", rows[4].median);
     }
 }

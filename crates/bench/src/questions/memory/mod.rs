@@ -147,13 +147,24 @@ pub(crate) fn run(options: &MemoryOptions) -> Result<(), Error> {
     for holding in chosen(&options.workload, &Holding::ALL) {
         let amount = holding.amount(options);
         let mut pairs = Vec::new();
+        let mut probes = Vec::new();
         for &who in &implementations {
             let probe = measure(Pair(holding, who), amount / PROBE_PART + 1, options)?;
             match too_large(probe, amount, available_bytes()) {
                 Some(reason) => skip(who, &format!("{amount} {holding}: {reason}"))?,
-                None => pairs.push(Pair(holding, who)),
+                None => {
+                    pairs.push(Pair(holding, who));
+                    probes.push(probe);
+                }
             }
         }
+        let seconds = least_seconds(&probes, amount, repetition.repeat);
+        writeln!(
+            io::stdout(),
+            "{amount} {holding}: {seconds:.0} s or more; fewer of them, --impl and --repeat \
+             take less"
+        )
+        .map_err(Error::Output)?;
         contenders.extend(repetition.interleave(pairs, |&pair| measure(pair, amount, options))?);
     }
     let rows = rows(&contenders, options);
@@ -190,6 +201,13 @@ fn too_large(probe: Used, amount: usize, available: Option<f64>) -> Option<Strin
             available / 1e9
         )
     })
+}
+
+/// What all runs take together, by what parts of them took: or more, as processes start
+/// and give back what they hold too.
+fn least_seconds(probes: &[Used], amount: usize, repeat: u16) -> f64 {
+    let nanos_each: f64 = probes.iter().map(Used::nanos_each).sum();
+    nanos_each * amount as f64 * f64::from(repeat) / 1e9
 }
 
 /// What the system could still give, in bytes; `None` where it does not say.
@@ -288,6 +306,17 @@ mod tests {
         assert_eq!(too_large(probe, 10_000_000, None), None);
         let reason = too_large(probe, 10_000_000, Some(1e9)).unwrap();
         assert!(reason.contains("30.0 GB and 0.8 GB"), "{reason}");
+    }
+
+    #[test]
+    fn the_time_of_all_runs_is_told_from_parts() {
+        let probe = |nanos| Used {
+            bytes: 0,
+            nanos,
+            amount: 100,
+        };
+        let seconds = least_seconds(&[probe(100), probe(300)], 1_000_000_000, 7);
+        assert!((seconds - 28.0).abs() < 1e-9, "{seconds}");
     }
 
     #[test]

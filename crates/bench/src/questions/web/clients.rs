@@ -15,7 +15,7 @@ use mely::net::TcpStream;
 use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 
-use super::load::Answers;
+use super::answers::Answers;
 use super::response::Response;
 use crate::measure::Error;
 

@@ -1,8 +1,9 @@
-//! What a server is loaded with, and what came of it.
+//! What a server is loaded with.
 
 use std::fmt;
 use std::str::FromStr;
 
+use super::answers::Answers;
 use super::{clients, wrk};
 use crate::measure::Error;
 
@@ -51,17 +52,6 @@ impl fmt::Display for Load {
             Requests::Each(each) => write!(f, ", {each} requests each"),
         }
     }
-}
-
-/// What a run of the load saw.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Answers {
-    pub(super) requests: u64,
-    pub(super) seconds: f64,
-    /// Of all requests but one in a hundred, the longest wait for an answer.
-    pub(super) p99_us: f64,
-    /// Connections that broke, answers that are none, and those that never came.
-    pub(super) errors: u64,
 }
 
 impl Load {

@@ -11,8 +11,9 @@
 //! | `load` | what they are loaded with |
 //! | `wrk` | connections that stay open |
 //! | `clients`, `response` | connections that are opened anew |
-//! | `table` | what came of it |
+//! | `answers`, `table` | what came of it |
 
+mod answers;
 mod clients;
 mod load;
 mod peers;

@@ -2,7 +2,8 @@
 
 use std::io::{self, Write};
 
-use super::load::{Answers, Load};
+use super::answers::Answers;
+use super::load::Load;
 use crate::measure::report::Row;
 
 const RATE: &str = "requests/s";

@@ -3,7 +3,7 @@
 use std::io;
 use std::process::{Command, Stdio};
 
-use super::load::Answers;
+use super::answers::Answers;
 use crate::measure::Error;
 
 /// Threads of the load: one leaves the other core to the server.

@@ -6,6 +6,7 @@ use core::mem::MaybeUninit;
 use core::ptr::{self, NonNull};
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
+use crate::machine::probe;
 use crate::machine::sync::{AtomicPtr, AtomicUsize};
 
 /// Elements of a segment: what allocating one costs (100 ns) is less than 1 ns each.
@@ -18,6 +19,7 @@ const SPARE_MAX: usize = 256;
 pub(super) type Slot<T> = UnsafeCell<MaybeUninit<T>>;
 
 /// So many elements in a row, and where the next ones are.
+#[cfg_attr(feature = "virtual", repr(align(64)))]
 pub(super) struct Segment<T> {
     pub(super) slots: [Slot<T>; SEGMENT],
     /// Set by the giver before it gives an element there; of a spare one, the next
@@ -30,11 +32,13 @@ pub(super) struct Segment<T> {
 impl<T> Segment<T> {
     pub(super) fn new() -> NonNull<Self> {
         let slot = |_| UnsafeCell::new(MaybeUninit::uninit());
-        NonNull::from(Box::leak(Box::new(Self {
+        let segment = NonNull::from(Box::leak(Box::new(Self {
             slots: core::array::from_fn(slot),
             next: AtomicPtr::new(ptr::null_mut()),
             done: AtomicUsize::new(0),
-        })))
+        })));
+        probe::born(segment.as_ptr());
+        segment
     }
 }
 
