@@ -16,7 +16,7 @@ use loom::sync::Condvar;
 use loom::thread;
 use mely_sched::Policy;
 
-use crate::cell::{ColorRef, OwnedColor, Traits};
+use crate::cell::Traits;
 use crate::color::Colored;
 use crate::event::NodePool;
 use crate::machine::clock::Clock;
@@ -25,7 +25,7 @@ use crate::machine::sync::{Arc, Mutex, lock};
 use crate::runtime::Handle;
 use crate::runtime::builder::Builder;
 use crate::shared::remote::Remote;
-use crate::shared::{Phase, Shared};
+use crate::shared::{ColorRef, OwnedColor, Phase, Shared};
 use crate::worker::{Frame, Step, Worker, run_worker};
 
 /// A clock that stands still: time is not what is modelled.
@@ -96,7 +96,7 @@ fn colored<T: Send + 'static>(shared: &Arc<Shared>, home: usize, state: T) -> Co
         pinned: false,
         ..shared.default_traits(home)
     };
-    Colored::new(ColorRef::new(shared, 1, traits), state)
+    Colored::new(ColorRef::new(None, shared, 1, traits), state)
 }
 
 /// How long the search of a model with two workers takes at the most.

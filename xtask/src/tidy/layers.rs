@@ -22,9 +22,6 @@ const MAP: &str = "ARCHITECTURE.md";
 const BEGIN: &str = "<!-- layers:begin -->";
 const END: &str = "<!-- layers:end -->";
 
-/// Crates without a list, until their files have moved to where they belong.
-const EXEMPT: &[&str] = &["crates/mely/src"];
-
 /// Folders whose files still import each other in a circle.
 const UNMENDED: &[&str] = &["crates/bench/src/questions/web/", "crates/sim/src/explore/"];
 
@@ -57,9 +54,6 @@ pub(super) fn imports_run_down(tree: &Tree) -> Vec<Violation> {
         found.push(Violation::at(MAP, layers.line, what));
     }
     for folder in folders {
-        if EXEMPT.contains(&folder) {
-            continue;
-        }
         let modules = Modules::read(tree, folder);
         let targets = modules.targets();
         let uses: Vec<Use> = targets

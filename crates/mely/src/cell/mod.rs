@@ -12,6 +12,7 @@ mod marks;
 pub(crate) mod origin;
 mod owned;
 mod posted;
+mod realm;
 mod reference;
 pub(crate) mod room;
 mod running;
@@ -28,6 +29,7 @@ pub(crate) use self::marks::Here;
 use self::marks::Marks;
 pub(crate) use self::owned::OwnedColor;
 pub(crate) use self::posted::Posted;
+pub(crate) use self::realm::Realm;
 pub(crate) use self::running::{Lent, Running};
 pub(crate) use self::states::States;
 use crate::cell::lives::{Lives, NO_STATES};
@@ -37,10 +39,8 @@ use crate::machine::panics::drop_safely;
 use crate::machine::prefetch;
 use crate::machine::sync::{Arc, AtomicU16, AtomicUsize};
 use crate::memory::pool::Pool;
-use crate::memory::slab::{Block, in_slab};
+use crate::memory::slab::Block;
 use crate::queue::inbox::{Inbox, Pushed};
-use crate::shared::Shared;
-use crate::worker;
 
 /// What distinguishes a color from others, fixed when it is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,12 +65,12 @@ pub(crate) const UNBOUNDED: Capacity = Capacity::MAX;
 /// A color: two cache lines, of which the first has all that posting and running
 /// touch.
 #[repr(C, align(64))]
-pub(crate) struct ColorCell {
+pub(crate) struct ColorCell<R: Realm> {
     inbox: Inbox<Event>,
     refs: AtomicUsize,
     // Owner's alone, down to `id`, but for what says otherwise; `link` belongs to
     // the list that holds it.
-    link: Link<ColorCell>,
+    link: Link<ColorCell<R>>,
     queue: ColorQueue<Event>,
     /// Read by all. Where events wait in one queue for each core, it changes under the
     /// locks of the old and the new core's.
@@ -84,55 +84,54 @@ pub(crate) struct ColorCell {
     /// Events posted and not begun; counted only for bounded colors.
     pending: AtomicUsize,
     traits: Traits,
-    shared: Arc<Shared>,
+    realm: Arc<R>,
     /// Where the states of the color are among those of its home; see [`Lives`].
     states: AtomicU32,
 }
 
 // SAFETY: events and states are `Send`, the rest is plain or shared data.
-unsafe impl Send for ColorCell {}
-
-#[cfg(all(target_pointer_width = "64", not(loom)))]
-const _: () = assert!(size_of::<ColorCell>() == 128);
+unsafe impl<R: Realm> Send for ColorCell<R> {}
 
 /// A counted reference to a color.
-pub(crate) struct ColorRef(NonNull<ColorCell>);
+pub(crate) struct ColorRef<R: Realm>(NonNull<ColorCell<R>>);
 
 // SAFETY: what a reference reaches is atomic, immutable or behind a lock; the
 // owner's fields need an `OwnedColor`.
-unsafe impl Send for ColorRef {}
+unsafe impl<R: Realm> Send for ColorRef<R> {}
 // SAFETY: as above.
-unsafe impl Sync for ColorRef {}
+unsafe impl<R: Realm> Sync for ColorRef<R> {}
 
-impl ColorRef {
+impl<R: Realm> ColorRef<R> {
     /// A new color without events.
-    pub(crate) fn new(shared: &Arc<Shared>, id: u64, traits: Traits) -> Self {
-        let reused = worker::with_current(shared, |w| w.and_then(|w| w.cells().take()));
-        let mut cell = reused.unwrap_or_else(|| ColorCell::new(shared));
+    pub(crate) fn new(pool: Option<&CellPool<R>>, realm: &Arc<R>, id: u64, traits: Traits) -> Self {
+        let reused = pool.and_then(CellPool::take);
+        let mut cell = reused.unwrap_or_else(|| ColorCell::new(realm));
         cell.begin(id, traits);
         cell.marks.give_out();
         Self(cell.into_raw())
     }
 
     #[inline]
-    fn cell(&self) -> &ColorCell {
+    fn cell(&self) -> &ColorCell<R> {
         // SAFETY: the count keeps the cell alive.
         unsafe { self.0.as_ref() }
     }
 
-    pub(crate) fn shared(&self) -> &Arc<Shared> {
-        &self.cell().shared
+    /// The runtime that it is of.
+    #[inline]
+    pub(crate) fn realm(&self) -> &Arc<R> {
+        &self.cell().realm
     }
 
     /// What a handle knows by heart.
     pub(crate) fn origin(&self) -> Origin {
-        Origin::new(self.shared().number, self.traits().capacity != UNBOUNDED)
+        Origin::new(self.realm().number(), self.traits().capacity != UNBOUNDED)
     }
 
     /// What ends with the runtime at the latest, of the colors that began where this
     /// one did.
     pub(crate) fn lives(&self) -> &Lives {
-        &self.shared().remotes[usize::from(self.traits().home)].lives
+        self.realm().lives(usize::from(self.traits().home))
     }
 
     pub(crate) fn traits(&self) -> &Traits {
@@ -189,7 +188,7 @@ impl ColorRef {
     /// Gives an event to the color. Whoever gets the color back has become its
     /// owner and must schedule it.
     #[inline]
-    pub(crate) fn deliver(&self, event: Event) -> Option<OwnedColor> {
+    pub(crate) fn deliver(&self, event: Event) -> Option<OwnedColor<R>> {
         let inbox = &self.cell().inbox;
         if inbox.open() {
             let owned = OwnedColor::claim(self);
@@ -201,7 +200,7 @@ impl ColorRef {
 
     /// Gives an event that has not been weighed to the color: its owner weighs it
     /// when it takes the inbox.
-    pub(crate) fn deliver_unweighed(&self, event: Event) -> Option<OwnedColor> {
+    pub(crate) fn deliver_unweighed(&self, event: Event) -> Option<OwnedColor<R>> {
         match self.cell().inbox.push(event) {
             Pushed::Queued => None,
             Pushed::Opened => Some(OwnedColor::claim(self)),
@@ -210,12 +209,12 @@ impl ColorRef {
     }
 
     /// Whether both refer to the same color.
-    pub(crate) fn same(&self, other: &ColorRef) -> bool {
+    pub(crate) fn same(&self, other: &ColorRef<R>) -> bool {
         self.0 == other.0
     }
 }
 
-impl Clone for ColorRef {
+impl<R: Realm> Clone for ColorRef<R> {
     #[inline]
     fn clone(&self) -> Self {
         // Relaxed: whoever clones has a reference, so the cell cannot go away.
@@ -224,8 +223,8 @@ impl Clone for ColorRef {
     }
 }
 
-impl ColorCell {
-    fn new(shared: &Arc<Shared>) -> Block<Self> {
+impl<R: Realm> ColorCell<R> {
+    fn new(realm: &Arc<R>) -> Block<Self> {
         Block::new(Self {
             inbox: Inbox::new_closed(),
             refs: AtomicUsize::new(0),
@@ -241,7 +240,7 @@ impl ColorCell {
                 home: 0,
                 pinned: false,
             },
-            shared: Arc::clone(shared),
+            realm: Arc::clone(realm),
             states: AtomicU32::new(NO_STATES),
         })
     }
@@ -258,6 +257,11 @@ impl ColorCell {
         self.traits = traits;
     }
 
+    /// The runtime that it is of.
+    pub(crate) fn realm(&self) -> &Arc<R> {
+        &self.realm
+    }
+
     /// Ends a color: drops its state, and keeps the cell for the next one.
     ///
     /// # Safety
@@ -265,13 +269,7 @@ impl ColorCell {
     /// The caller has the last reference, and gives it up; the color has no events.
     unsafe fn end(cell: NonNull<Self>) {
         // SAFETY: the caller's word.
-        let cell = unsafe { Self::end_state(cell) };
-        let shared = Arc::as_ptr(&cell.shared);
-        worker::with_any_current(|worker| {
-            if let Some(worker) = worker.filter(|w| Arc::as_ptr(w.shared()) == shared) {
-                worker.cells().keep(cell);
-            }
-        });
+        R::keep_cell(unsafe { Self::end_state(cell) });
     }
 
     /// The same, on a worker of the color's runtime.
@@ -280,7 +278,7 @@ impl ColorCell {
     ///
     /// As for [`end`](Self::end).
     #[inline]
-    unsafe fn end_into(cell: NonNull<Self>, cells: &CellPool) {
+    unsafe fn end_into(cell: NonNull<Self>, cells: &CellPool<R>) {
         // SAFETY: the caller's word.
         cells.keep(unsafe { Self::end_state(cell) });
     }
@@ -297,7 +295,7 @@ impl ColorCell {
         let states = core::mem::replace(cell.states.get_mut(), NO_STATES);
         if states != NO_STATES {
             let home = usize::from(cell.traits.home);
-            drop_safely(cell.shared.remotes[home].lives.take_states(states));
+            drop_safely(cell.realm.lives(home).take_states(states));
         }
         cell
     }
@@ -305,6 +303,4 @@ impl ColorCell {
 
 /// Unused cells of a worker: they keep their reference to the runtime, so that a
 /// fresh color costs no locked instruction.
-pub(crate) type CellPool = Pool<Block<ColorCell>>;
-
-in_slab!(ColorCell);
+pub(crate) type CellPool<R> = Pool<Block<ColorCell<R>>>;

@@ -5,17 +5,17 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use mely_sched::FifoEvent;
 
-use super::{ColorRef, OwnedColor, WorkerIndex};
+use super::{ColorRef, OwnedColor, Realm, WorkerIndex};
 use crate::event::Event;
 use crate::machine::panics::drop_safely;
 
 /// An event in the queue of its color's home.
-pub(crate) struct Posted {
-    color: ColorRef,
+pub(crate) struct Posted<R: Realm> {
+    color: ColorRef<R>,
     event: Event,
 }
 
-impl ColorRef {
+impl<R: Realm> ColorRef<R> {
     /// The worker whose queue has the events of the color: a hint, exact under the
     /// lock of that queue.
     #[inline]
@@ -26,8 +26,8 @@ impl ColorRef {
     }
 }
 
-impl Posted {
-    pub(crate) fn new(color: ColorRef, event: Event) -> Self {
+impl<R: Realm> Posted<R> {
+    pub(crate) fn new(color: ColorRef<R>, event: Event) -> Self {
         Self { color, event }
     }
 
@@ -49,19 +49,19 @@ impl Posted {
 
     /// For the worker that has popped it from its queue: owns the color, to run
     /// this event of it.
-    pub(crate) fn claim(self) -> OwnedColor {
+    pub(crate) fn claim(self) -> OwnedColor<R> {
         OwnedColor::claim_for(self.color, self.event)
     }
 
     /// Drops the event of a runtime that has stopped, and counts it.
     pub(crate) fn abandon(self) {
-        let shared = self.color.shared();
-        shared.count_abandoned(self.event.handler_info().name);
+        let realm = self.color.realm();
+        realm.count_abandoned(self.event.handler_info().name);
         drop_safely(self.event);
     }
 }
 
-impl FifoEvent for Posted {
+impl<R: Realm> FifoEvent for Posted<R> {
     /// The address: it lasts as long as the color, and events keep their color.
     type Color = usize;
 

@@ -1,6 +1,6 @@
 //! Room for events on bounded colors.
 
-use crate::cell::ColorRef;
+use super::{ColorRef, Realm};
 
 /// How an event takes its place among the pending events of a bounded color.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,7 +20,7 @@ pub(crate) enum Room {
 impl Room {
     /// Takes the place, if there is room for the event.
     #[inline]
-    pub(crate) fn take(self, color: &ColorRef) -> bool {
+    pub(crate) fn take<R: Realm>(self, color: &ColorRef<R>) -> bool {
         match self {
             Room::Unbounded => true,
             Room::IfAny => color.reserve(),

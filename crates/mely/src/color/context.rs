@@ -5,13 +5,12 @@ use core::fmt;
 use core::marker::PhantomData;
 use std::time::Instant;
 
-use crate::cell::OwnedColor;
 use crate::event::handler::Handler;
 use crate::event::{Call, Place, StatePtr};
 use crate::machine::probe;
 use crate::machine::region::{Access, Region};
 use crate::machine::sync::Arc;
-use crate::shared::Shared;
+use crate::shared::{OwnedColor, Shared};
 use crate::worker::{Frame, Worker};
 
 /// What a handler is told while it runs: its color, its core, the time; and the
@@ -175,14 +174,13 @@ impl<T: Send + 'static> Context<'_, T> {
     where
         F: FnOnce(&mut T, &mut Context<'_, T>) + Send + 'static,
     {
-        let counts = &self.worker.remote().counts.events;
-        counts.posted.add(1);
-        if !self.color.reserve() {
-            counts.shed.add(1);
-            return;
+        let (worker, color) = (self.worker, self.color);
+        let admitted = worker
+            .shared()
+            .admit(worker.handler_poster(), || color.reserve());
+        if admitted.is_ok() {
+            worker.post_to_running(color, worker.event(handler, self.state, event));
         }
-        let event = self.worker.event(handler, self.state, event);
-        self.worker.post_to_running(self.color, event);
     }
 }
 

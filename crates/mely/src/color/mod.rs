@@ -13,13 +13,13 @@ use core::fmt;
 use std::time::{Duration, Instant};
 
 pub use self::via::Via;
-use crate::cell::ColorRef;
 use crate::cell::origin::Origin;
 use crate::color::context::Context;
 use crate::color::error::PostError;
 use crate::color::reply::Reply;
 use crate::event::StatePtr;
 use crate::event::handler::Handler;
+use crate::shared::ColorRef;
 use crate::shared::timers::Timer;
 
 /// A color without state: the unit of serial execution.

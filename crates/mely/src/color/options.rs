@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use crate::cell::{Capacity, ColorRef, Traits, UNBOUNDED};
+use crate::cell::{Capacity, Traits, UNBOUNDED};
 use crate::color::{Color, Colored};
 use crate::machine::sync::Arc;
 use crate::shared::Shared;
@@ -88,15 +88,15 @@ impl ColorOptions {
         if let Some(worker) = self.home.filter(|&worker| worker >= workers) {
             return Err(NoSuchWorker { worker, workers });
         }
-        let here = || worker::with_current(&self.shared, |w| w.map(worker::Worker::index));
-        let home = self.home.or_else(here);
-        let home = home.unwrap_or_else(|| self.shared.next_home());
-        let traits = Traits {
-            pinned: self.pinned,
-            capacity: self.capacity,
-            ..self.shared.default_traits(home)
-        };
-        let color = ColorRef::new(&self.shared, self.shared.next_color_id(), traits);
+        let color = worker::new_color(&self.shared, |here| {
+            let home = self.home.or(here);
+            let home = home.unwrap_or_else(|| self.shared.next_home());
+            Traits {
+                pinned: self.pinned,
+                capacity: self.capacity,
+                ..self.shared.default_traits(home)
+            }
+        });
         Ok(Colored::new(color, state))
     }
 }

@@ -10,7 +10,7 @@ use crate::color::reply::{self, Reply};
 use crate::event::Event;
 use crate::event::handler::{Handler, Weight};
 use crate::machine::panics::drop_refused;
-use crate::shared::Refusal;
+use crate::shared::admission::{Poster, Refusal};
 use crate::shared::timers::{Delayed, Timer};
 use crate::worker::{self, Worker};
 
@@ -74,26 +74,31 @@ impl<T: Send + 'static> Via<'_, T> {
             true => room,
             false => Room::Unbounded,
         };
+        let refused = |refusal, event| match refusal {
+            Refusal::Full => PostError::Full(event),
+            Refusal::Closed => PostError::Closed(event),
+        };
         worker::with_any_current(|worker| {
             // Of the color itself nothing is read until its line has come.
-            let worker = worker.filter(|worker| origin.is_of(worker.shared().number));
-            let shared = worker.map_or_else(|| color.shared(), Worker::shared);
-            if let Err(refusal) = shared.admit(color, worker, room) {
-                return Err(match refusal {
-                    Refusal::Full => PostError::Full(event),
-                    Refusal::Closed => PostError::Closed(event),
-                });
-            }
-            let state = self.target.state;
-            let event = match worker {
+            match worker.filter(|worker| origin.is_of(worker.shared().number)) {
                 Some(worker) => {
+                    let admitted = worker.shared().admit(worker.poster(), || room.take(color));
+                    if let Err(refusal) = admitted {
+                        return Err(refused(refusal, event));
+                    }
                     // While the event is made, the color comes from wherever it is.
                     color.prefetch_for_post();
-                    worker.event(self.handler, state, event)
+                    let event = worker.event(self.handler, self.target.state, event);
+                    worker.post(color, event);
                 }
-                None => self.unweighed(event),
-            };
-            shared.post(color, event, worker);
+                None => {
+                    let shared = color.shared();
+                    if let Err(refusal) = shared.admit(Poster::Outside, || room.take(color)) {
+                        return Err(refused(refusal, event));
+                    }
+                    shared.post_from_outside(color, self.unweighed(event));
+                }
+            }
             Ok(())
         })
     }
@@ -132,7 +137,8 @@ impl<T: Send + 'static> Via<'_, T> {
         let color = &self.target.color;
         let shared = color.shared();
         worker::with_current(shared, |worker| {
-            if shared.admit(color, worker, Room::Later).is_err() {
+            let poster = worker.map_or(Poster::Outside, Worker::poster);
+            if shared.admit(poster, || Room::Later.take(color)).is_err() {
                 drop_refused(event);
                 return Timer::refused(shared);
             }

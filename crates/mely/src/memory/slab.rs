@@ -55,25 +55,33 @@ pub(crate) trait InSlab: Sized + 'static {
 macro_rules! in_slab {
     ($type:ty) => {
         impl $crate::memory::slab::InSlab for $type {
-            fn with_slab<R>(
-                work: impl FnOnce(&$crate::memory::slab::ThreadSlab<Self>) -> R,
-            ) -> Option<R> {
-                thread_local! {
-                    static SLAB: $crate::memory::slab::ThreadSlab<$type> =
-                        const { $crate::memory::slab::ThreadSlab::new() };
-                }
-                SLAB.try_with(work).ok()
-            }
-
-            fn leftovers() -> &'static std::sync::Mutex<Vec<$crate::memory::slab::Rest<Self>>> {
-                static LEFTOVERS: std::sync::Mutex<Vec<$crate::memory::slab::Rest<$type>>> =
-                    std::sync::Mutex::new(Vec::new());
-                &LEFTOVERS
-            }
+            $crate::memory::slab::slab_of!($type);
         }
     };
 }
 pub(crate) use in_slab;
+
+/// What [`InSlab`] asks for, of a type that is in slabs.
+macro_rules! slab_of {
+    ($type:ty) => {
+        fn with_slab<R>(
+            work: impl FnOnce(&$crate::memory::slab::ThreadSlab<$type>) -> R,
+        ) -> Option<R> {
+            thread_local! {
+                static SLAB: $crate::memory::slab::ThreadSlab<$type> =
+                    const { $crate::memory::slab::ThreadSlab::new() };
+            }
+            SLAB.try_with(work).ok()
+        }
+
+        fn leftovers() -> &'static std::sync::Mutex<Vec<$crate::memory::slab::Rest<$type>>> {
+            static LEFTOVERS: std::sync::Mutex<Vec<$crate::memory::slab::Rest<$type>>> =
+                std::sync::Mutex::new(Vec::new());
+            &LEFTOVERS
+        }
+    };
+}
+pub(crate) use slab_of;
 
 /// The slab of which a thread hands out blocks.
 pub(crate) struct ThreadSlab<T: InSlab> {

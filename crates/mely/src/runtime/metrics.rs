@@ -179,7 +179,7 @@ impl Snapshot {
             events.cancelled += worker.events.cancelled;
             events.abandoned += worker.events.abandoned;
         }
-        events.add(&shared.outside);
+        events.add(&shared.outside_counts);
         events.posted += shared
             .remotes
             .iter()

@@ -20,7 +20,6 @@ use mely_trace::{Header, NOT_PINNED};
 
 use self::builder::Builder;
 use self::error::BuildError;
-use crate::cell::ColorRef;
 use crate::color::context::Context;
 use crate::color::options::ColorOptions;
 use crate::color::waits::wait_for;
@@ -229,10 +228,10 @@ impl Handle {
 
     /// State with a color of its own.
     pub fn colored<T: Send + 'static>(&self, state: T) -> Colored<T> {
-        let here = worker::with_current(&self.shared, |w| w.map(Worker::index));
-        let home = here.unwrap_or_else(|| self.shared.next_home());
-        let traits = self.shared.default_traits(home);
-        let color = ColorRef::new(&self.shared, self.shared.next_color_id(), traits);
+        let color = worker::new_color(&self.shared, |here| {
+            let home = here.unwrap_or_else(|| self.shared.next_home());
+            self.shared.default_traits(home)
+        });
         Colored::new(color, state)
     }
 

@@ -9,7 +9,6 @@ use std::io;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use crate::cell::{ColorRef, OwnedColor};
 use crate::event::{Event, handler};
 use crate::machine::driver::ReadyList;
 use crate::machine::panics::call_safely;
@@ -18,7 +17,7 @@ use crate::shared::bell::Rung;
 use crate::shared::config::StallReport;
 use crate::shared::remote::Remote;
 use crate::shared::timers::Due;
-use crate::shared::{Phase, Shared};
+use crate::shared::{ColorRef, OwnedColor, Phase, Shared};
 
 /// How often it looks. A worker that has done nothing since the last look is taken over,
 /// so what is behind it waits for two of these at the most; a look takes some microseconds,
@@ -199,7 +198,7 @@ impl<'a> Looks<'a> {
         let now = self.shared.clock.now();
         let post = |color: &ColorRef, event: Event| {
             color.reserve_always();
-            self.shared.post(color, event, None);
+            self.shared.post_from_outside(color, event);
         };
         let mut fired = 0;
         while let Some(due) = remote.timers.fire(now, post) {

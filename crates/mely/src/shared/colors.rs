@@ -3,10 +3,11 @@
 use std::sync::atomic::Ordering::AcqRel;
 
 use super::Shared;
-use crate::cell::{ColorRef, Traits};
+use crate::cell::Traits;
 use crate::machine::driver::Sources;
 use crate::machine::panics::drop_safely;
 use crate::machine::sync::{Arc, unpoison};
+use crate::shared::ColorRef;
 
 /// The number of the color that all readiness goes through where there is a single
 /// reactor.
@@ -24,7 +25,7 @@ impl Shared {
                 pinned: number == 0 && self.has_fifos(),
                 ..self.default_traits(home)
             };
-            ColorRef::new(self, u64::from(number), traits)
+            ColorRef::new(None, self, u64::from(number), traits)
         };
         match &mut *small {
             Some(small) => small.entry(number).or_insert_with(make).clone(),

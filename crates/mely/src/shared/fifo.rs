@@ -5,14 +5,11 @@ use std::collections::VecDeque;
 use std::sync::atomic::AtomicUsize as Hint;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-use mely_sched::{EventFifo, QueueKind};
+use mely_sched::EventFifo;
 
-use crate::cell::{ColorRef, Posted};
-use crate::event::Event;
-use crate::machine::lock_time::{Untimed, Waiter, lock_by};
-use crate::machine::sync::{Arc, AtomicBool, Mutex, lock};
-use crate::shared::Shared;
-use crate::shared::remote::Remote;
+use crate::machine::lock_time::{Waiter, lock_by};
+use crate::machine::sync::{AtomicBool, Mutex, lock};
+use crate::shared::Posted;
 
 /// The queue of a core; unused under the policies with color queues.
 pub(crate) struct Fifo {
@@ -32,10 +29,15 @@ struct Queue {
     shut: bool,
 }
 
-/// Where an event went.
-pub(crate) struct Appended {
-    home: usize,
-    can_be_stolen: bool,
+/// What became of an event that was to be appended.
+pub(crate) enum Append {
+    Done {
+        can_be_stolen: bool,
+    },
+    /// Its color was stolen before the lock was taken.
+    Moved(Posted),
+    /// The worker has ended.
+    Shut(Posted),
 }
 
 impl Fifo {
@@ -64,22 +66,40 @@ impl Fifo {
     /// the workers' numbers.
     pub(crate) fn with_both<R>(
         waiter: &mut impl Waiter,
-        remotes: &[Arc<Remote>],
-        one: usize,
-        other: usize,
+        one: (usize, &Self),
+        other: (usize, &Self),
         work: impl FnOnce(&mut EventFifo<Posted>, &mut EventFifo<Posted>) -> R,
     ) -> R {
-        let lower = lock_by(waiter, &remotes[one.min(other)].fifo.queue);
-        let higher = lock_by(waiter, &remotes[one.max(other)].fifo.queue);
-        let (mut first, mut second) = if one < other {
+        let in_order = one.0 < other.0;
+        let (lower, higher) = if in_order { (one, other) } else { (other, one) };
+        let lower = lock_by(waiter, &lower.1.queue);
+        let higher = lock_by(waiter, &higher.1.queue);
+        let (mut first, mut second) = if in_order {
             (lower, higher)
         } else {
             (higher, lower)
         };
         let result = work(&mut first.events, &mut second.events);
-        remotes[one].fifo.publish(&first.events);
-        remotes[other].fifo.publish(&second.events);
+        one.1.publish(&first.events);
+        other.1.publish(&second.events);
         result
+    }
+
+    /// Appends an event of a color whose home was seen to be `home`, the worker of this
+    /// queue.
+    pub(crate) fn append(&self, waiter: &mut impl Waiter, home: usize, posted: Posted) -> Append {
+        let mut queue = lock_by(waiter, &self.queue);
+        if posted.home() != home {
+            return Append::Moved(posted);
+        }
+        if queue.shut {
+            return Append::Shut(posted);
+        }
+        queue.events.push(posted);
+        self.publish(&queue.events);
+        Append::Done {
+            can_be_stolen: queue.events.can_be_stolen(),
+        }
     }
 
     /// Takes all events, and takes no more.
@@ -115,66 +135,5 @@ impl Fifo {
         self.len.store(events.len(), Relaxed);
         self.colors.store(events.colors(), Relaxed);
         self.can_be_stolen.store(events.can_be_stolen(), Release);
-    }
-}
-
-impl Shared {
-    /// Whether the events of a core wait in one queue.
-    pub(crate) fn has_fifos(&self) -> bool {
-        self.config.heuristics.queues == QueueKind::EventFifo
-    }
-
-    /// Posts to the queue of the color's home.
-    #[cold]
-    pub(crate) fn post_event(&self, color: ColorRef, event: Event) {
-        if let Some(appended) = self.append(&mut Untimed, Posted::new(color, event)) {
-            self.announce(&appended);
-        }
-    }
-
-    /// Appends an event to the queue of its color's home; after the end, drops it.
-    pub(crate) fn append(&self, waiter: &mut impl Waiter, posted: Posted) -> Option<Appended> {
-        loop {
-            let home = posted.home();
-            let fifo = &self.remotes[home].fifo;
-            let mut queue = lock_by(waiter, &fifo.queue);
-            if posted.home() != home {
-                // Stolen before the lock was taken.
-                continue;
-            }
-            if queue.shut {
-                drop(queue);
-                posted.abandon();
-                return None;
-            }
-            queue.events.push(posted);
-            fifo.publish(&queue.events);
-            let can_be_stolen = queue.events.can_be_stolen();
-            return Some(Appended {
-                home,
-                can_be_stolen,
-            });
-        }
-    }
-
-    /// After an event was appended: wakes whoever sleeps and can run it.
-    pub(crate) fn announce(&self, appended: &Appended) {
-        let remote = &self.remotes[appended.home];
-        if remote.mailbox.open() {
-            remote.driver.wake();
-        }
-        if appended.can_be_stolen {
-            self.wake_for_events();
-        }
-    }
-
-    /// After a queue was changed under its lock so that thieves may find a color in
-    /// it: wakes one sleeper, as [`wake_a_thief`](Self::wake_a_thief) does.
-    pub(crate) fn wake_for_events(&self) {
-        // A hint is enough, and spares an exchange each time: a sleeper has taken
-        // the lock after it lay down, and found nothing, or comes to it yet.
-        if self.idle.hint().sleeping() > 0 {
-            self.wake_a_thief();
-        }
     }
 }

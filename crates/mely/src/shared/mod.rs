@@ -1,8 +1,10 @@
 //! What all workers of a runtime, and all who post to it, share.
 
+pub(crate) mod admission;
 pub(crate) mod bell;
 pub(crate) mod colors;
 pub(crate) mod config;
+mod events;
 pub(crate) mod fifo;
 pub(crate) mod idle;
 pub(crate) mod ready;
@@ -13,11 +15,10 @@ use std::collections::HashMap;
 use std::sync::OnceLock;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 
-use mely_sched::{STEAL_COST_UNKNOWN_CYCLES, Worthiness};
+use mely_sched::{QueueKind, STEAL_COST_UNKNOWN_CYCLES, Worthiness};
 
 use crate::cell::origin::RuntimeNumber;
-use crate::cell::room::Room;
-use crate::cell::{ColorCell, ColorRef, OwnedColor, Traits, WorkerIndex};
+use crate::cell::{self, Traits, WorkerIndex};
 use crate::cost::counters::EventCounts;
 use crate::cost::penalties::Penalties;
 use crate::event::{Event, NodeMemory};
@@ -33,7 +34,25 @@ use crate::shared::idle::{Idle, WORKERS_MAX};
 use crate::shared::remote::Remote;
 use crate::shared::timers::Delayed;
 use crate::trace::Recording;
-use crate::worker::{self, Worker};
+
+pub(crate) type ColorCell = cell::ColorCell<Shared>;
+pub(crate) type ColorRef = cell::ColorRef<Shared>;
+pub(crate) type OwnedColor = cell::OwnedColor<Shared>;
+pub(crate) type Posted = cell::Posted<Shared>;
+pub(crate) type Running = cell::Running<Shared>;
+pub(crate) type Lent = cell::Lent<Shared>;
+pub(crate) type CellPool = cell::CellPool<Shared>;
+
+#[cfg(all(target_pointer_width = "64", not(loom)))]
+const _: () = assert!(size_of::<ColorCell>() == 128);
+
+impl ColorRef {
+    /// The runtime that the color is of.
+    #[inline]
+    pub(crate) fn shared(&self) -> &Arc<Shared> {
+        self.realm()
+    }
+}
 
 /// How far the end of a runtime is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -48,13 +67,6 @@ pub(crate) enum Phase {
 
 /// How many numbers of fresh colors a worker takes at once.
 const COLOR_IDS: u64 = 1024;
-
-/// Why a post was refused.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Refusal {
-    Full,
-    Closed,
-}
 
 /// By which part of itself what a steal costs fades at each look at the outside world
 /// (every 40 µs) while a core has nothing to do: by half in a millisecond.
@@ -73,7 +85,7 @@ pub(crate) struct Shared {
     /// Emptied at the end, as each cell refers to this very structure.
     pub(crate) free_cells: Arc<Reserve<Block<ColorCell>>>,
     /// What threads outside the runtime made happen to events.
-    pub(crate) outside: EventCounts,
+    pub(crate) outside_counts: EventCounts,
     pub(crate) penalties: Arc<Penalties>,
     /// What it records, if it does.
     recording: Option<Recording>,
@@ -106,7 +118,7 @@ impl Shared {
             bell: Bell::default(),
             free_nodes: Reserve::new(blocks_max),
             free_cells: Reserve::new(blocks_max),
-            outside: EventCounts::default(),
+            outside_counts: EventCounts::default(),
             penalties: Arc::new(Penalties::new()),
             recording: None,
             phase: AtomicUsize::new(Phase::Running as usize),
@@ -181,13 +193,10 @@ impl Shared {
         (first, first + COLOR_IDS)
     }
 
-    /// The number of a fresh color.
-    pub(crate) fn next_color_id(self: &Arc<Self>) -> u64 {
-        worker::with_current(self, |worker| match worker {
-            Some(worker) => worker.fresh_id(),
-            // Relaxed: only uniqueness matters.
-            None => self.next_color.fetch_add(1, Relaxed),
-        })
+    /// The number of a fresh color, for whoever has no block of them.
+    pub(crate) fn color_id(&self) -> u64 {
+        // Relaxed: only uniqueness matters.
+        self.next_color.fetch_add(1, Relaxed)
     }
 
     /// The worker for a color that nobody has placed: each in turn.
@@ -212,6 +221,11 @@ impl Shared {
         }
     }
 
+    /// Whether the events of a core wait in one queue.
+    pub(crate) fn has_fifos(&self) -> bool {
+        self.config.heuristics.queues == QueueKind::EventFifo
+    }
+
     /// The single reactor, if the runtime has one.
     #[inline]
     pub(crate) fn single(&self) -> Option<&dyn Sources> {
@@ -224,48 +238,8 @@ impl Shared {
         drop(self.single.set(reactor));
     }
 
-    /// Whether `worker` (or a thread outside) may post to a color; counts the
-    /// event, as shed if it may not.
-    #[inline]
-    pub(crate) fn admit(
-        &self,
-        color: &ColorRef,
-        worker: Option<&Worker>,
-        room: Room,
-    ) -> Result<(), Refusal> {
-        let open = match worker {
-            Some(worker) => {
-                worker.remote().counts.events.posted.add(1);
-                self.phase() < Phase::Stopped
-            }
-            None => {
-                self.outside.posted.add_shared(1);
-                self.phase() == Phase::Running
-            }
-        };
-        let refusal = match open {
-            true if room.take(color) => return Ok(()),
-            true => Refusal::Full,
-            false => Refusal::Closed,
-        };
-        match worker {
-            Some(worker) => worker.remote().counts.events.shed.add(1),
-            None => self.outside.shed.add_shared(1),
-        }
-        Err(refusal)
-    }
-
-    /// Posts an event that was admitted.
-    #[inline]
-    pub(crate) fn post(&self, color: &ColorRef, event: Event, worker: Option<&Worker>) {
-        match worker {
-            Some(worker) => worker.post(color, event),
-            None => self.post_from_outside(color, event),
-        }
-    }
-
-    /// The same, from a thread that is no worker of the runtime.
-    fn post_from_outside(&self, color: &ColorRef, event: Event) {
+    /// Posts an event that was admitted, from a thread that is no worker of the runtime.
+    pub(crate) fn post_from_outside(&self, color: &ColorRef, event: Event) {
         if let Some(recording) = &self.recording {
             let now = self.clock.cycles();
             recording.post_from_outside(now, event.handler_id(), color.id());
@@ -331,7 +305,7 @@ impl Shared {
 
     /// Counts an event that was dropped with its color.
     pub(crate) fn count_abandoned(&self, handler: &'static str) {
-        self.outside.abandoned.add_shared(1);
+        self.outside_counts.abandoned.add_shared(1);
         *unpoison(self.abandoned.lock()).entry(handler).or_default() += 1;
     }
 
@@ -349,7 +323,7 @@ impl Shared {
     pub(crate) fn is_quiescent(&self) -> bool {
         let all = || {
             let workers = self.remotes.iter().map(|remote| &remote.counts.events);
-            workers.chain([&self.outside])
+            workers.chain([&self.outside_counts])
         };
         // What is done is read before what was posted: nothing is done before it is
         // posted, so equal sums mean that there was a moment with nothing pending.

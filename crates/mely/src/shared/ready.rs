@@ -2,8 +2,8 @@
 
 use mely_sched::{Event as _, ReadyColor};
 
-use crate::cell::OwnedColor;
 use crate::event::Event;
+use crate::shared::OwnedColor;
 
 /// A color that is ready, or an event that is all there is of a fresh color.
 ///

@@ -4,7 +4,6 @@ use std::sync::atomic::Ordering::{Acquire, Release};
 
 use mely_sched::{BUNDLE_COLORS, StealQueue, Ticketed, Worthiness};
 
-use crate::cell::OwnedColor;
 use crate::cell::lives::Lives;
 use crate::cost::counters::WorkerCounts;
 use crate::cost::handlers::{HandlerTable, new_table};
@@ -13,6 +12,7 @@ use crate::machine::lock_time::{Waiter, lock_by};
 use crate::machine::sync::{Arc, AtomicBool, AtomicU64, AtomicUsize, Mutex, lock};
 use crate::queue::held::{self, Claim, Giver, Held, Taker};
 use crate::queue::inbox::Inbox;
+use crate::shared::OwnedColor;
 use crate::shared::fifo::Fifo;
 use crate::shared::ready::Ready;
 use crate::shared::timers::Timers;

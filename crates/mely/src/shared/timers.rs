@@ -7,12 +7,11 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::time::Instant;
 
-use crate::cell::ColorRef;
 use crate::event::Event;
 use crate::machine::panics::{drop_refused, drop_safely};
 use crate::machine::probe;
 use crate::machine::sync::{Arc, Mutex, lock};
-use crate::shared::Shared;
+use crate::shared::{ColorRef, Shared};
 
 /// Cancelled timers stay in the heap until they are due, or until they are half
 /// of it and more than this many.
@@ -66,7 +65,7 @@ impl Timer {
         let Some(post) = self.take() else {
             return false;
         };
-        shared.outside.cancelled.add_shared(1);
+        shared.outside_counts.cancelled.add_shared(1);
         // Relaxed: a hint when to tidy up.
         let timers = &shared.remotes[*keeper].timers;
         timers.cancelled.fetch_add(1, Relaxed);
@@ -106,7 +105,7 @@ impl Delayed {
     /// Drops the event because there are too many timers.
     fn shed(self) {
         if let Some(post) = self.timer.take() {
-            self.timer.0.shared.outside.shed.add_shared(1);
+            self.timer.0.shared.outside_counts.shed.add_shared(1);
             drop_refused(post);
         }
     }

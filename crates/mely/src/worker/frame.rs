@@ -2,8 +2,8 @@
 #![allow(unsafe_code)]
 
 use super::Worker;
-use crate::cell::OwnedColor;
 use crate::event::Place;
+use crate::shared::OwnedColor;
 
 /// A worker, and the color that it runs: what the event that runs is told of both.
 #[derive(Clone, Copy)]

@@ -8,6 +8,7 @@ mod frame;
 mod long;
 mod next;
 mod poll;
+mod realm;
 mod run;
 mod steal;
 mod thread;
@@ -20,9 +21,9 @@ use mely_sched::{CoreQueue, Ewma, Ticketed, Worthiness};
 
 pub(crate) use self::frame::Frame;
 use self::steal::LOOK_BESIDE_TURNS;
-pub(crate) use self::thread::{run_worker, with_any_current, with_current};
+pub(crate) use self::thread::{new_color, run_worker, with_any_current, with_current};
 use self::traced::WorkerTracer;
-use crate::cell::{CellPool, ColorRef, Here, Lent, OwnedColor, Running};
+use crate::cell::Here;
 use crate::cost::handlers::Costs;
 use crate::event::handler::{Handler, Kind};
 use crate::event::{Call, Event, NodePool, StatePtr};
@@ -30,9 +31,10 @@ use crate::machine::clock::reading_cycles;
 use crate::machine::driver::ReadyList;
 use crate::machine::sync::Arc;
 use crate::queue::held::Giver;
+use crate::shared::admission::Poster;
 use crate::shared::ready::Ready;
 use crate::shared::remote::Remote;
-use crate::shared::{Phase, Shared};
+use crate::shared::{CellPool, ColorRef, Lent, OwnedColor, Running, Shared};
 
 /// How much work a worker does between two looks at timers and descriptors, in
 /// cycles: 40 µs at 2.5 GHz, of which a look (0.4 µs) is 1 %.
@@ -155,6 +157,18 @@ impl Worker {
         &self.remote
     }
 
+    /// What it counts what it posts in.
+    #[inline]
+    pub(crate) fn poster(&self) -> Poster<'_> {
+        Poster::Worker(&self.remote.counts.events)
+    }
+
+    /// The same, of the event that it runs.
+    #[inline]
+    pub(crate) fn handler_poster(&self) -> Poster<'_> {
+        Poster::Handler(&self.remote.counts.events)
+    }
+
     /// Free color cells.
     pub(crate) fn cells(&self) -> &CellPool {
         &self.cells
@@ -256,20 +270,16 @@ impl Worker {
     /// Posts an event of a fresh color to this core: the color is made when it runs.
     #[inline]
     pub(crate) fn post_fresh(&self, event: impl FnOnce(&Self) -> Event) {
-        let counts = &self.remote().counts.events;
-        counts.posted.add(1);
-        if self.shared.phase() == Phase::Stopped {
-            counts.shed.add(1);
-            return;
+        if self.shared.admit(self.poster(), || true).is_ok() {
+            self.make_ready(Ready::Fresh(event(self)));
         }
-        self.make_ready(Ready::Fresh(event(self)));
     }
 
     /// Makes the color of an event that was posted to a fresh one.
     #[inline]
     fn make_fresh(&self, event: Event) -> OwnedColor {
         let traits = self.shared.default_traits(self.index);
-        let color = OwnedColor::fresh(self, self.fresh_id(), traits);
+        let color = OwnedColor::fresh(&self.cells, &self.shared, self.fresh_id(), traits);
         // There is room: a color holds at least one event.
         color.reserve();
         color.push_first(event);

@@ -3,12 +3,11 @@
 use std::time::Duration;
 
 use super::{POLL_INTERVAL_CYCLES, Worker};
-use crate::cell::{ColorRef, OwnedColor};
 use crate::event::Event;
 use crate::machine::driver::ReadyList;
-use crate::shared::Phase;
 use crate::shared::ready::Ready;
 use crate::shared::timers::Due;
+use crate::shared::{ColorRef, OwnedColor, Phase};
 
 impl Worker {
     /// Queues what others sent.

@@ -8,16 +8,15 @@ use mely_sched::{ReadyColor, Ticketed};
 use super::frame::Frame;
 use super::turn::{Following, InARow, Turn};
 use super::{POLL_INTERVAL_CYCLES, TURN_CYCLES, Worker};
-use crate::cell::OwnedColor;
 use crate::cost::handlers::Manner;
 use crate::event::Event;
 use crate::event::handler::HandlerId;
 use crate::machine::panics::drop_safely;
 use crate::machine::probe::{self, Work};
-use crate::shared::Phase;
 use crate::shared::colors::POLL_COLOR;
 use crate::shared::config::OnPanic;
 use crate::shared::ready::Ready;
+use crate::shared::{OwnedColor, Phase};
 
 /// Every how many turns, on average, one event of the turn is timed.
 ///

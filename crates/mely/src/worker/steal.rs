@@ -3,10 +3,10 @@
 use mely_sched::{Bundle, ReadyColor, StealQueue, Ticketed, victims_busiest_first};
 
 use super::Worker;
-use crate::cell::OwnedColor;
 use crate::machine::lock_time::LockTimer;
 use crate::machine::probe::{self, Work};
 use crate::queue::held::Claim;
+use crate::shared::OwnedColor;
 use crate::shared::ready::Ready;
 use crate::shared::remote::Remote;
 

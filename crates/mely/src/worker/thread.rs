@@ -8,11 +8,12 @@ use std::sync::atomic::Ordering::Release;
 use mely_sched::{StealQueue, Ticketed};
 
 use super::{Step, Worker};
+use crate::cell::Traits;
 use crate::machine::lock_time::Untimed;
 use crate::machine::panics::call_safely;
 use crate::machine::sync::Arc;
 use crate::shared::ready::Ready;
-use crate::shared::{Phase, Shared};
+use crate::shared::{ColorRef, Phase, Shared};
 
 #[cfg(not(loom))]
 thread_local! {
@@ -39,6 +40,22 @@ pub(crate) fn with_any_current<R>(work: impl FnOnce(Option<&Worker>) -> R) -> R 
 #[inline]
 pub(crate) fn with_current<R>(shared: &Arc<Shared>, work: impl FnOnce(Option<&Worker>) -> R) -> R {
     with_any_current(|worker| work(worker.filter(|worker| Arc::ptr_eq(worker.shared(), shared))))
+}
+
+/// A new color, made by the worker of this thread, if it has one. `traits` is told which
+/// that is.
+pub(crate) fn new_color(
+    shared: &Arc<Shared>,
+    traits: impl FnOnce(Option<usize>) -> Traits,
+) -> ColorRef {
+    with_current(shared, |worker| {
+        let traits = traits(worker.map(Worker::index));
+        let (pool, id) = match worker {
+            Some(worker) => (Some(&worker.cells), worker.fresh_id()),
+            None => (None, shared.color_id()),
+        };
+        ColorRef::new(pool, shared, id, traits)
+    })
 }
 
 /// Gives the thread back the worker that it had.

@@ -15,11 +15,13 @@ pub(crate) use std::sync::{
 };
 
 #[cfg(feature = "virtual")]
-pub(crate) use super::simulated::atomics::{
-    AtomicBool, AtomicPtr, AtomicU16, AtomicU64, AtomicUsize,
-};
+mod atomics;
 #[cfg(feature = "virtual")]
-pub(crate) use super::simulated::mutex::{Condvar, Mutex, MutexGuard};
+mod mutex;
+#[cfg(feature = "virtual")]
+pub(crate) use self::atomics::{AtomicBool, AtomicPtr, AtomicU16, AtomicU64, AtomicUsize};
+#[cfg(feature = "virtual")]
+pub(crate) use self::mutex::{Condvar, Mutex, MutexGuard};
 /// A color's home is not part of what loom searches.
 #[cfg(not(feature = "virtual"))]
 pub(crate) use std::sync::atomic::AtomicU16;
@@ -28,7 +30,7 @@ pub(crate) use std::sync::atomic::AtomicU16;
 /// simulator's where nothing may block the one thread that it has.
 pub(crate) mod plain {
     #[cfg(feature = "virtual")]
-    pub(crate) use crate::machine::simulated::mutex::{Mutex, MutexGuard};
+    pub(crate) use super::mutex::{Mutex, MutexGuard};
     #[cfg(not(feature = "virtual"))]
     pub(crate) use std::sync::{Mutex, MutexGuard};
 }
