@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use mely_sched::{Batch, Policy};
 
+use crate::affinity::{Affinity, Cores};
 use crate::cell::{Capacity, UNBOUNDED};
 use crate::config::Config;
 use crate::idle::WORKERS_MAX;
@@ -148,7 +149,7 @@ impl std::error::Error for BuildError {
 pub struct Builder {
     workers: Option<usize>,
     cores: Option<Vec<usize>>,
-    pin: bool,
+    affinity: Affinity,
     policy: Policy,
     batch_threshold: Option<u32>,
     color_capacity: Capacity,
@@ -167,7 +168,7 @@ impl Default for Builder {
         Self {
             workers: None,
             cores: None,
-            pin: true,
+            affinity: Affinity::default(),
             policy: Policy::default(),
             batch_threshold: None,
             color_capacity: UNBOUNDED,
@@ -198,17 +199,16 @@ impl Builder {
         self
     }
 
-    /// The cores to pin workers to, by OS number; workers take them in turn.
-    /// Default: those that the process may use.
+    /// The cores to use, by OS number; workers take them in turn, and run on these
+    /// only, pinned or free. Default: those that the process may use.
     pub fn cores(mut self, cores: impl IntoIterator<Item = usize>) -> Self {
         self.cores = Some(cores.into_iter().collect());
         self
     }
 
-    /// Whether each worker is pinned to a core. Default: yes, unless there are more
-    /// workers than cores to use.
-    pub fn pin_workers(mut self, pin: bool) -> Self {
-        self.pin = pin;
+    /// Whether each worker keeps to a core of its own. Default: [`Affinity::Auto`].
+    pub fn affinity(mut self, affinity: Affinity) -> Self {
+        self.affinity = affinity;
         self
     }
 
@@ -318,16 +318,16 @@ impl Builder {
     pub fn build(self) -> Result<Runtime, BuildError> {
         let allowed = topology::allowed_cpus();
         let default = || topology::default_workers(&allowed, topology::cpu_quota());
-        let (cores, pin) = self.place(&allowed, default)?;
-        Runtime::start(self.into_config(cores.len()), cores, pin)
+        let cores = self.place(&allowed, default)?;
+        Runtime::start(self.into_config(cores.of_workers.len()), cores)
     }
 
-    /// The core of each worker, and whether workers are to be pinned to them.
+    /// The core of each worker, and whether it keeps to it.
     pub(crate) fn place(
         &self,
         allowed: &CpuSet,
         default: impl FnOnce() -> usize,
-    ) -> Result<(Vec<usize>, bool), BuildError> {
+    ) -> Result<Cores, BuildError> {
         let usable: Vec<usize> = match &self.cores {
             Some(cores) => cores.clone(),
             None => allowed.iter().collect(),
@@ -357,9 +357,12 @@ impl Builder {
         if self.worker_name.contains('\0') {
             return Err(BuildError::BadWorkerName(self.worker_name.clone()));
         }
-        let pin = self.pin && workers <= usable.len();
-        let cores = (0..workers).map(|at| usable[at % usable.len()]).collect();
-        Ok((cores, pin))
+        let cpus = match &self.cores {
+            // All are allowed, as was checked above: a set can hold them.
+            Some(cores) => CpuSet::of(cores.iter().copied()).unwrap_or_default(),
+            None => allowed.clone(),
+        };
+        Ok(Cores::new(workers, &usable, cpus, self.affinity))
     }
 
     pub(crate) fn into_config(self, workers: usize) -> Config {

@@ -35,6 +35,7 @@
 //! The ideas come from *Efficient Workstealing for Multicore Event-Driven Systems*
 //! (ICDCS 2010), called seed 000 in these pages, and its siblings.
 
+mod affinity;
 mod builder;
 mod cell;
 mod clock;
@@ -84,6 +85,7 @@ mod trace;
 mod watchdog;
 mod worker;
 
+pub use affinity::{Affinity, UnknownAffinity};
 pub use builder::{BuildError, Builder, OnPanic, StallReport};
 pub use color::{Color, Colored, Via};
 pub use color_options::{ColorOptions, NoSuchWorker};

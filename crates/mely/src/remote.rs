@@ -4,6 +4,7 @@ use std::sync::atomic::Ordering::{Acquire, Release};
 
 use mely_sched::{BUNDLE_COLORS, StealQueue, Ticketed, Worthiness};
 
+use crate::affinity::PinnedTo;
 use crate::cell::OwnedColor;
 use crate::counters::WorkerCounts;
 use crate::fifo::Fifo;
@@ -51,7 +52,7 @@ pub(crate) struct Remote {
     pub(crate) handlers: HandlerTable,
     pub(crate) driver: Box<dyn Driver>,
     /// The OS number of the core that the worker is pinned to.
-    pub(crate) cpu: Option<usize>,
+    pub(crate) cpu: PinnedTo,
 }
 
 impl Remote {
@@ -74,7 +75,7 @@ impl Remote {
             counts: WorkerCounts::default(),
             handlers: worker::new_table(),
             driver,
-            cpu,
+            cpu: PinnedTo::new(cpu),
         }
     }
 

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use mely_trace::{Header, NOT_PINNED};
 
+use crate::affinity::{Cores, Crowd};
 use crate::builder::{BuildError, Builder};
 use crate::cell::ColorRef;
 use crate::clock::SystemClock;
@@ -20,7 +21,7 @@ use crate::reactor::{self, Reactor};
 use crate::remote::Remote;
 use crate::shared::{Phase, Shared};
 use crate::sync::Arc;
-use crate::topology::{self, Topology};
+use crate::topology::Topology;
 use crate::trace::TraceReport;
 use crate::watchdog::Watchdog;
 use crate::worker::{self, Driver, Worker};
@@ -67,31 +68,30 @@ impl Runtime {
         Builder::default()
     }
 
-    pub(crate) fn start(
-        mut config: Config,
-        cores: Vec<usize>,
-        pin: bool,
-    ) -> Result<Self, BuildError> {
+    pub(crate) fn start(mut config: Config, cores: Cores) -> Result<Self, BuildError> {
         crate::cycles::per_second();
         let topology = Topology::detect();
         let kind = config.reactor;
-        let traced = trace_header(&config, &topology, &cores, pin);
+        let traced = trace_header(&config, &topology, &cores);
         config.trace.start(&traced, crate::cycles::now())?;
-        let remotes = cores
-            .iter()
-            .map(|&core| {
+        let workers = cores.of_workers.len();
+        let remotes = (0..workers)
+            .map(|worker| {
                 let driver = Reactor::new().map_err(|source| BuildError::Io {
                     what: "an epoll instance",
                     source,
                 })?;
-                Ok(Arc::new(Remote::new(Box::new(driver), pin.then_some(core))))
+                Ok(Arc::new(Remote::new(
+                    Box::new(driver),
+                    cores.pinned(worker),
+                )))
             })
             .collect::<Result<Box<[_]>, BuildError>>()?;
         let shared = Arc::new(Shared::new(config, Arc::new(SystemClock), remotes));
         shared.make_system_colors();
         let mut runtime = Self {
             handle: Handle::new(Arc::clone(&shared)),
-            threads: Vec::with_capacity(cores.len()),
+            threads: Vec::with_capacity(workers),
             watchdog: None,
         };
         if kind == reactor::ReactorKind::Single {
@@ -100,9 +100,10 @@ impl Runtime {
                 source,
             })?;
         }
-        for (index, &core) in cores.iter().enumerate() {
-            let victims = topology.victim_workers(index, &cores).into_boxed_slice();
-            let thread = runtime.start_worker(index, victims, pin.then_some(core));
+        let crowd = Arc::default();
+        for index in 0..workers {
+            let victims = topology.victim_workers(index, &cores.of_workers);
+            let thread = runtime.start_worker(index, victims.into(), &cores, &crowd);
             runtime
                 .threads
                 .push(thread.map_err(|source| BuildError::Io {
@@ -122,18 +123,17 @@ impl Runtime {
         &self,
         index: usize,
         victims: Box<[usize]>,
-        core: Option<usize>,
+        cores: &Cores,
+        crowd: &std::sync::Arc<Crowd>,
     ) -> io::Result<JoinHandle<()>> {
+        let (cores, crowd) = (cores.clone(), std::sync::Arc::clone(crowd));
         let shared = Arc::clone(&self.handle.shared);
         let name = format!("{}-{index}", shared.config.worker_name);
         std::thread::Builder::new().name(name).spawn(move || {
-            if let Some(core) = core
-                && let Err(error) = topology::pin_current_thread(core)
-            {
-                // The core was checked when building; it may have gone since.
-                eprintln!("mely: worker {index} runs unpinned, core {core}: {error}");
-            }
-            worker::run_worker(&Worker::new(shared, index, victims));
+            let (place, core) = cores.settle(index, &crowd);
+            let worker = Worker::new(shared, index, victims);
+            worker.take_place(place, core);
+            worker::run_worker(&worker);
         })
     }
 
@@ -339,16 +339,16 @@ impl fmt::Display for ShutdownError {
 impl std::error::Error for ShutdownError {}
 
 /// What a trace says of the runtime that it is of.
-fn trace_header(config: &Config, topology: &Topology, cores: &[usize], pin: bool) -> Header {
-    let core = |&core: &usize| u32::try_from(core).unwrap_or(NOT_PINNED);
-    let cores = cores
-        .iter()
-        .map(|at| if pin { core(at) } else { NOT_PINNED });
+fn trace_header(config: &Config, topology: &Topology, cores: &Cores) -> Header {
+    let core = |worker| {
+        let pinned = cores.pinned(worker);
+        pinned.map_or(NOT_PINNED, |core| u32::try_from(core).unwrap_or(NOT_PINNED))
+    };
     Header {
         cycles_per_second: crate::cycles::per_second(),
         policy: config.policy.to_string(),
         topology: topology.tree().to_string(),
-        cores: cores.collect(),
+        cores: (0..cores.of_workers.len()).map(core).collect(),
     }
 }
 

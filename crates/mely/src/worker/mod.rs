@@ -26,6 +26,7 @@ pub(crate) use self::outside::Driver;
 use self::steal::LOOK_BESIDE_TURNS;
 pub(crate) use self::thread::{run_worker, with_any_current, with_current};
 use self::traced::WorkerTracer;
+use crate::affinity::Place;
 use crate::cell::{CellPool, ColorRef, Here, Lent, OwnedColor, Running};
 use crate::clock::reading_cycles;
 use crate::context::Context;
@@ -97,6 +98,8 @@ pub(crate) struct Worker {
     /// Turns until one event is timed, and how many were.
     until_sample: Cell<(u32, u32)>,
     until_poll_cycles: Cell<i64>,
+    /// Where it is pinned, while it may be let go.
+    place: RefCell<Option<Place>>,
     searching: Cell<bool>,
     /// An event that may be long is being run: what becomes ready meanwhile must
     /// not wait for it.
@@ -138,6 +141,7 @@ impl Worker {
             next_ticket: Cell::new(0),
             until_sample: Cell::new((1, 0)),
             until_poll_cycles: Cell::new(POLL_INTERVAL_CYCLES),
+            place: RefCell::new(None),
             searching: Cell::new(false),
             holding: Cell::new(false),
             fresh_ids: Cell::new((0, 0)),
