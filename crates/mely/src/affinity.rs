@@ -162,8 +162,8 @@ impl PinnedTo {
 }
 
 /// Polls and sleeps of a worker from one look at its account to the next. A poll comes
-/// every 40 µs of work, so that this is 40 ms of it, and a look takes about 1 µs.
-const LOOK_INTERVAL: u32 = 1024;
+/// every 40 µs of work, so that this is 10 ms of it, and a look takes about 1 µs.
+const LOOK_INTERVAL: u32 = 256;
 
 /// How much a worker must have wanted to run before its waiting says something: some
 /// turns of the kernel's own tasks and of other processes that pass by.
@@ -212,5 +212,34 @@ impl Place {
             }
         }
         self.crowd.0.load(Relaxed) && topology::restrict_current_thread(&self.usable).is_ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_read_as_they_are_written() {
+        for affinity in Affinity::ALL {
+            assert_eq!(affinity.to_string().parse(), Ok(affinity));
+        }
+        let message = "Free".parse::<Affinity>().unwrap_err().to_string();
+        assert!(message.contains("auto, pinned or free"), "{message}");
+    }
+
+    #[test]
+    fn more_workers_than_cores_are_free_unless_told_otherwise() {
+        let cores = |workers, asked| {
+            let cpus = CpuSet::of([3, 5]).unwrap();
+            let cores = Cores::new(workers, &[3, 5], cpus, asked);
+            (0..workers)
+                .map(|worker| cores.pinned(worker))
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(cores(2, Affinity::Auto), [Some(3), Some(5)]);
+        assert_eq!(cores(3, Affinity::Auto), [None; 3]);
+        assert_eq!(cores(3, Affinity::Pinned), [Some(3), Some(5), Some(3)]);
+        assert_eq!(cores(2, Affinity::Free), [None; 2]);
     }
 }
