@@ -89,6 +89,10 @@ pub struct WorkerMetrics {
     pub timers_fired: u64,
     /// Descriptors that it found ready.
     pub readiness: u64,
+    /// How often others did what waited behind it, because it did not come: timers, ready
+    /// descriptors, colors that were sent to it. What may not move (pinned colors, all
+    /// colors where nothing is stolen) or is private to it waited.
+    pub takeovers: u64,
     /// Colors that were ready on its core when it last looked.
     pub ready_colors: u64,
 }
@@ -118,6 +122,7 @@ impl WorkerMetrics {
             wakes: counts.wakes.get(),
             timers_fired: counts.timers_fired.get(),
             readiness: counts.readiness.get(),
+            takeovers: counts.takeovers.get(),
             ready_colors: counts.ready_colors.get(),
         }
     }

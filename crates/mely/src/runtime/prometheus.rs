@@ -96,7 +96,7 @@ fn escaped(label: &str) -> String {
 
 type WorkerCounter = (&'static str, &'static str, fn(&WorkerMetrics) -> u64);
 
-const WORKER_COUNTERS: [WorkerCounter; 18] = [
+const WORKER_COUNTERS: [WorkerCounter; 19] = [
     (
         "worker_events_run_total",
         "Events run by the worker.",
@@ -167,6 +167,11 @@ const WORKER_COUNTERS: [WorkerCounter; 18] = [
     ("worker_readiness_total", "Descriptors found ready.", |w| {
         w.readiness
     }),
+    (
+        "worker_takeovers_total",
+        "Times others did what waited behind it.",
+        |w| w.takeovers,
+    ),
 ];
 
 type HandlerSample = (

@@ -25,8 +25,9 @@ impl Worker {
         self.make_ready(Ready::Color(color));
     }
 
-    /// Looks at timers and descriptors without waiting.
-    pub(super) fn poll(&self) {
+    /// Looks at timers and descriptors without waiting. Whether a descriptor was ready.
+    pub(super) fn poll(&self) -> bool {
+        let mut found = 0;
         self.until_poll_cycles.set(POLL_INTERVAL_CYCLES);
         self.look_at_place();
         if self.shared.idle.hint().any() {
@@ -37,12 +38,13 @@ impl Worker {
         if remote.driver.has_sources() {
             let mut ready = self.ready_list.take();
             remote.driver.wait(&mut ready, Some(Duration::ZERO));
-            self.dispatch(ready, running);
+            found = self.dispatch(ready, running);
         }
         self.fire_timers(running);
         remote.counts.ready_colors.set(
             (self.ready.len() + remote.offered() + remote.held() + remote.fifo.colors()) as u64,
         );
+        found > 0
     }
 
     /// Keeps what its thread was given.
@@ -62,15 +64,17 @@ impl Worker {
         }
     }
 
-    /// Posts what is ready; ignores it when the runtime drains.
-    pub(super) fn dispatch(&self, mut ready: ReadyList, running: bool) {
+    /// Posts what is ready, and says how much that was; ignores it when the runtime drains.
+    pub(super) fn dispatch(&self, mut ready: ReadyList, running: bool) -> usize {
         let remote = self.remote();
+        let mut posted = 0;
         if running && !ready.is_empty() {
-            let posted = remote.driver.dispatch(&mut ready);
+            posted = remote.driver.dispatch(&mut ready);
             remote.counts.readiness.add(posted as u64);
         }
         ready.clear();
         self.ready_list.replace(ready);
+        posted
     }
 
     /// Posts the events of the timers that are due; cancels all when the runtime

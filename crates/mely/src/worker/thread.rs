@@ -80,7 +80,7 @@ pub(crate) fn run_worker(worker: &Worker) {
     let _give_back = GiveBack::after(worker);
     let work = || {
         while worker.shared.phase() < Phase::Stopped {
-            if worker.step() == Step::Idle {
+            if worker.step() == Step::Idle && !worker.finds_readiness() {
                 worker.sleep();
             }
         }
@@ -108,6 +108,13 @@ impl Worker {
     pub(crate) fn while_left<R>(work: impl FnOnce() -> R) -> R {
         let _give_back = GiveBack::after(ptr::null());
         work()
+    }
+
+    /// Looks at the descriptors before the worker lies down: on a server at work one of
+    /// them is ready, and lying down and getting up, with who wakes it meanwhile, costs
+    /// more than a look.
+    fn finds_readiness(&self) -> bool {
+        self.remote().driver.has_sources() && self.poll()
     }
 
     /// Sleeps until there may be something to run.

@@ -11,6 +11,7 @@ mod checkers;
 mod colors;
 mod fairness;
 mod fifo;
+mod held_up;
 mod interpreted;
 mod leaks;
 mod lifetime;
