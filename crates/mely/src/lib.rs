@@ -9,7 +9,7 @@
 //! use std::time::Duration;
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let rt = mely::Runtime::new()?;                  // one pinned worker per core
+//! let rt = mely::Runtime::new()?;                  // one worker per core
 //! let account = rt.colored(0i64);                  // state + its own fresh color
 //! for amount in [5, 7, -2] {
 //!     account.post(move |balance, _cx| *balance += amount); // serial per color

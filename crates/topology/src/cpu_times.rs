@@ -12,7 +12,7 @@ use std::time::Duration;
 /// use mely_topology::CpuTimes;
 ///
 /// let times = CpuTimes { ran: Duration::from_millis(70), waited: Duration::from_millis(30) };
-/// assert_eq!(times.share_waited(), 0.3);
+/// assert!((times.share_waited() - 0.3).abs() < 1e-9);
 /// assert_eq!(CpuTimes::default().share_waited(), 0.0);
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -116,7 +116,7 @@ mod tests {
         };
         let lately = at(400, 310).since(at(300, 10));
         assert_eq!(lately.wanted(), Duration::from_millis(400));
-        assert_eq!(lately.share_waited(), 0.75);
+        assert!((lately.share_waited() - 0.75).abs() < 1e-9);
         assert_eq!(at(1, 1).since(at(2, 2)), CpuTimes::default());
     }
 }

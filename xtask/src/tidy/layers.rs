@@ -22,9 +22,6 @@ const MAP: &str = "ARCHITECTURE.md";
 const BEGIN: &str = "<!-- layers:begin -->";
 const END: &str = "<!-- layers:end -->";
 
-/// Folders whose files still import each other in a circle.
-const UNMENDED: &[&str] = &["crates/bench/src/questions/web/", "crates/sim/src/explore/"];
-
 /// The floors of a crate from the top down, each a set of modules.
 #[derive(Debug)]
 struct Layers {
@@ -160,9 +157,6 @@ fn circles(uses: &[Use]) -> Vec<Violation> {
             let mut seen = BTreeSet::new();
             for used in uses {
                 let file = &used.import.file;
-                if UNMENDED.iter().any(|folder| file.starts_with(folder)) {
-                    continue;
-                }
                 if in_circle(used.from) && in_circle(used.to) && seen.insert((used.from, used.to)) {
                     let what = format!(
                         "`{}` uses `{}`, in a circle of {}",
