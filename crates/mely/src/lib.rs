@@ -68,8 +68,8 @@ pub use runtime::error::BuildError;
 pub use runtime::metrics::{Events, HandlerMetrics, Snapshot, WorkerMetrics};
 pub use runtime::{Handle, Runtime};
 pub use shared::config::{OnPanic, ReactorKind, StallReport};
+pub use shared::timers::Timer;
 pub use trace::TraceReport;
-pub use worker::timers::Timer;
 
 /// A runtime without threads: for a simulator, which calls each worker on a stack of
 /// its own and is the machine under all of them.

@@ -20,7 +20,7 @@ use crate::color::reply::Reply;
 use crate::event::StatePtr;
 use crate::event::handler::Handler;
 use crate::shared::ColorRef;
-use crate::worker::timers::Timer;
+use crate::shared::timers::Timer;
 
 /// A color without state: the unit of serial execution.
 ///

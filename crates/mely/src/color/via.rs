@@ -2,18 +2,16 @@
 
 use std::time::{Duration, Instant};
 
-use super::{Color, Colored};
+use super::Colored;
 use crate::cell::room::Room;
 use crate::color::context::Context;
 use crate::color::error::{CallError, PostError};
 use crate::color::reply::{self, Reply};
+use crate::event::Event;
 use crate::event::handler::{Handler, Weight};
-use crate::event::{Event, StatePtr};
 use crate::machine::panics::drop_refused;
-use crate::machine::sync::Arc;
-use crate::shared::Shared;
 use crate::shared::admission::{Poster, Refusal};
-use crate::worker::timers::{Delayed, Timer};
+use crate::shared::timers::{Delayed, Timer};
 use crate::worker::{self, Worker};
 
 /// A color together with the [`Handler`] that its events are of.
@@ -148,10 +146,7 @@ impl<T: Send + 'static> Via<'_, T> {
             let event = self.unweighed(event);
             let timer = Timer::pending(shared, keeper, color.clone(), event);
             let delayed = Delayed::new(at, timer.clone());
-            match worker {
-                Some(worker) => worker.keep_timer(delayed),
-                None => send_timer(shared, keeper, delayed),
-            }
+            shared.set_timer(keeper, delayed);
             timer
         })
     }
@@ -173,29 +168,11 @@ impl<T: Send + 'static> Via<'_, T> {
             Ok(()) => reply,
             Err(refused) => {
                 let error = CallError::from(&refused);
-                drop(refused);
+                drop_refused(refused);
                 let (answerer, reply) = reply::channel(runtime);
                 answerer.answer(Err(error));
                 reply
             }
         }
     }
-}
-
-/// Gives a timer to the worker that shall keep it, from another thread.
-fn send_timer(shared: &Arc<Shared>, keeper: usize, delayed: Delayed) {
-    static SET_TIMER: Handler = Handler::new("(set timer)");
-    // Dropping a timer that nobody keeps cancels it.
-    let Some(system) = shared.system_color(keeper) else {
-        return;
-    };
-    let system: Color = Colored::from_parts(system, StatePtr::dangling());
-    let shared = Arc::clone(shared);
-    system.via(&SET_TIMER).post(move |(), _cx| {
-        worker::with_current(&shared, |worker| {
-            if let Some(worker) = worker {
-                worker.keep_timer(delayed);
-            }
-        });
-    });
 }

@@ -64,6 +64,8 @@ pub(crate) struct WorkerCounts {
     pub(crate) wakes: Count,
     pub(crate) timers_fired: Count,
     pub(crate) readiness: Count,
+    /// How often others did what waited behind it; the monitor alone counts.
+    pub(crate) takeovers: Count,
     /// Colors ready on the core, at the last turn.
     pub(crate) ready_colors: Count,
     /// Which handler is running, as `HandlerId::index`; 0 between events.

@@ -226,7 +226,6 @@ impl<P: Linked> Inbox<P> {
     }
 
     /// Whether it is closed: a hint.
-    #[cfg(all(test, not(loom)))]
     pub(crate) fn is_closed(&self) -> bool {
         self.word.load(Acquire) == Self::closed()
     }

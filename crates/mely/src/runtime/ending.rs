@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use crate::machine::sync::Arc;
 use crate::runtime::metrics::Snapshot;
-use crate::runtime::watchdog::Watchdog;
+use crate::runtime::monitor::Monitor;
 use crate::shared::{Phase, Shared};
 use crate::trace::TraceReport;
 use crate::worker;
@@ -65,19 +65,19 @@ impl std::error::Error for ShutdownError {}
 pub(crate) struct Ending {
     shared: Arc<Shared>,
     threads: Vec<JoinHandle<()>>,
-    watchdog: Option<Watchdog>,
+    monitor: Option<Monitor>,
 }
 
 impl Ending {
     pub(crate) fn new(
         shared: &Arc<Shared>,
         threads: Vec<JoinHandle<()>>,
-        watchdog: Option<Watchdog>,
+        monitor: Option<Monitor>,
     ) -> Self {
         Self {
             shared: Arc::clone(shared),
             threads,
-            watchdog,
+            monitor,
         }
     }
 
@@ -123,12 +123,14 @@ impl Ending {
             std::thread::sleep(DRAIN_POLL);
         }
         shared.enter(Phase::Stopped);
-        drop(self.watchdog.take());
+        shared.bell.end();
         let deadline = deadline.max(Instant::now() + LAST_MOMENT);
         let this = std::thread::current().id();
         let has_ended =
             |worker: &JoinHandle<()>| worker.is_finished() || worker.thread().id() == this;
-        while !self.threads.iter().all(has_ended) && Instant::now() < deadline {
+        let monitor_ended = || self.monitor.as_ref().is_none_or(Monitor::has_ended);
+        while !(self.threads.iter().all(has_ended) && monitor_ended()) && Instant::now() < deadline
+        {
             std::thread::sleep(DRAIN_POLL);
         }
         let held = self.held();

@@ -4,8 +4,8 @@ pub(crate) mod builder;
 pub(crate) mod ending;
 pub(crate) mod error;
 pub(crate) mod metrics;
+mod monitor;
 mod prometheus;
-mod watchdog;
 #[cfg(feature = "virtual")]
 pub(crate) mod workers;
 
@@ -31,7 +31,7 @@ use crate::machine::sync::Arc;
 use crate::outside::reactor::{self, Reactor};
 use crate::runtime::ending::{DRAIN_POLL, Ending, ShutdownError, ShutdownReport};
 use crate::runtime::metrics::Snapshot;
-use crate::runtime::watchdog::Watchdog;
+use crate::runtime::monitor::Monitor;
 use crate::shared::config::{Config, ReactorKind};
 use crate::shared::remote::Remote;
 use crate::shared::{Phase, Shared};
@@ -60,7 +60,7 @@ pub struct Runtime {
     handle: Handle,
     /// `None` once it is being shut down.
     threads: Option<Vec<JoinHandle<()>>>,
-    watchdog: Option<Watchdog>,
+    monitor: Option<Monitor>,
 }
 
 impl Runtime {
@@ -95,11 +95,10 @@ impl Runtime {
             .collect::<Result<Box<[_]>, BuildError>>()?;
         let shared = Shared::new(config, Arc::new(SystemClock), remotes);
         let shared = Arc::new(shared.recorded(recording));
-        shared.make_system_colors();
         let mut runtime = Self {
             handle: Handle::new(Arc::clone(&shared)),
             threads: Some(Vec::new()),
-            watchdog: None,
+            monitor: None,
         };
         if let Err(error) = runtime.start_threads(kind, &topology, &cores, pin) {
             // Those that have started end without the rest.
@@ -128,7 +127,7 @@ impl Runtime {
             let thread = start_worker(&shared, index, victims, pin.then_some(core));
             threads.push(thread.map_err(io("a worker thread"))?);
         }
-        self.watchdog = Watchdog::start(&shared).map_err(io("the watchdog thread"))?;
+        self.monitor = Monitor::start(&shared).map_err(io("the monitor thread"))?;
         Ok(())
     }
 
@@ -159,7 +158,7 @@ impl Runtime {
         Some(Ending::new(
             &self.handle.shared,
             threads,
-            self.watchdog.take(),
+            self.monitor.take(),
         ))
     }
 }

@@ -70,7 +70,6 @@ impl Workers {
         let clock = Arc::new(VirtualClock(Instant::now()));
         let shared = Shared::new(builder.into_config(cpus.len()), clock, remotes);
         let shared = Arc::new(shared);
-        shared.make_system_colors();
         let victims = |worker| topology.victim_workers(worker, cpus).into_boxed_slice();
         Self {
             handle: Handle::new(shared),

@@ -2,12 +2,11 @@
 
 use std::sync::atomic::Ordering::AcqRel;
 
-use super::Shared;
-use crate::cell::{Traits, UNBOUNDED};
+use super::{ColorRef, Shared};
+use crate::cell::Traits;
 use crate::machine::driver::Sources;
 use crate::machine::panics::drop_safely;
 use crate::machine::sync::{Arc, unpoison};
-use crate::shared::ColorRef;
 
 /// The number of the color that all readiness goes through where there is a single
 /// reactor.
@@ -33,24 +32,6 @@ impl Shared {
         }
     }
 
-    /// Makes the pinned color of each worker.
-    pub(crate) fn make_system_colors(self: &Arc<Self>) {
-        let mut system = unpoison(self.system.lock());
-        system.extend((0..self.remotes.len()).map(|home| {
-            let traits = Traits {
-                pinned: true,
-                capacity: UNBOUNDED,
-                ..self.default_traits(home)
-            };
-            ColorRef::new(None, self, self.color_id(), traits)
-        }));
-    }
-
-    /// The pinned color of a worker; `None` once the runtime has ended.
-    pub(crate) fn system_color(&self, worker: usize) -> Option<ColorRef> {
-        unpoison(self.system.lock()).get(worker).cloned()
-    }
-
     /// One worker has ended. The last one ends what is left: no event will run any more.
     pub(crate) fn worker_ends(&self) {
         // AcqRel: the last one comes after all that the others did.
@@ -62,10 +43,9 @@ impl Shared {
     /// Ends what would else keep itself alive: colors in their own states, watches in the
     /// state that they post to, the colors that the runtime itself keeps.
     fn end(&self) {
-        let system = std::mem::take(&mut *unpoison(self.system.lock()));
         let small = unpoison(self.small.lock()).take();
         let watch = unpoison(self.single_watch.lock()).take();
-        drop_safely((system, small, watch));
+        drop_safely((small, watch));
         self.remotes.iter().for_each(|remote| remote.lives.end());
         let sources = self.remotes.iter().filter_map(|r| r.driver.sources());
         sources.chain(self.single()).for_each(Sources::clear);

@@ -59,6 +59,13 @@ impl Idle {
         IdleCounts(self.counts.load(Relaxed))
     }
 
+    /// Whether so many sleep: exact, and whoever gets up later sees what the caller did
+    /// before.
+    pub(crate) fn do_all_sleep(&self, workers: usize) -> bool {
+        // AcqRel pairs with `get_up` and `choose_sleeper`.
+        IdleCounts(self.counts.fetch_add(0, AcqRel)).sleeping() == workers
+    }
+
     /// Announces that `worker` is about to sleep, and ends its search. The worker
     /// must look for work once more after this.
     pub(crate) fn lie_down(&self, worker: usize, searching: bool) {

@@ -1,6 +1,7 @@
 //! What all workers of a runtime, and all who post to it, share.
 
 pub(crate) mod admission;
+pub(crate) mod bell;
 pub(crate) mod colors;
 pub(crate) mod config;
 mod events;
@@ -8,6 +9,7 @@ pub(crate) mod fifo;
 pub(crate) mod idle;
 pub(crate) mod ready;
 pub(crate) mod remote;
+pub(crate) mod timers;
 
 use std::collections::HashMap;
 use std::sync::OnceLock;
@@ -26,9 +28,11 @@ use crate::machine::sync::{Arc, AtomicU64, AtomicUsize, plain, unpoison};
 use crate::memory::pool::Reserve;
 use crate::memory::slab::Block;
 use crate::queue::inbox::Pushed;
+use crate::shared::bell::Bell;
 use crate::shared::config::Config;
 use crate::shared::idle::{Idle, WORKERS_MAX};
 use crate::shared::remote::Remote;
+use crate::shared::timers::Delayed;
 use crate::trace::Recording;
 
 pub(crate) type ColorCell = cell::ColorCell<Shared>;
@@ -76,6 +80,7 @@ pub(crate) struct Shared {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) remotes: Box<[Arc<Remote>]>,
     pub(crate) idle: Idle,
+    pub(crate) bell: Bell,
     pub(crate) free_nodes: Arc<Reserve<NodeMemory>>,
     /// Emptied at the end, as each cell refers to this very structure.
     pub(crate) free_cells: Arc<Reserve<Block<ColorCell>>>,
@@ -88,9 +93,6 @@ pub(crate) struct Shared {
     next_color: AtomicU64,
     next_home: AtomicUsize,
     steal_cost_cycles: AtomicU64,
-    /// A pinned color for each worker, to reach what only the worker touches.
-    /// Emptied at the end: each of them refers to this very structure.
-    system: plain::Mutex<Vec<ColorRef>>,
     /// The small colors that are in use, by number; `None` after the end.
     small: plain::Mutex<Option<HashMap<u16, ColorRef>>>,
     /// The single reactor, if the runtime has one, and the watch that polls it;
@@ -113,6 +115,7 @@ impl Shared {
             clock,
             remotes,
             idle: Idle::new(),
+            bell: Bell::default(),
             free_nodes: Reserve::new(blocks_max),
             free_cells: Reserve::new(blocks_max),
             outside_counts: EventCounts::default(),
@@ -122,7 +125,6 @@ impl Shared {
             next_color: AtomicU64::new(u64::from(u16::MAX) + 1),
             next_home: AtomicUsize::new(0),
             steal_cost_cycles: AtomicU64::new(u64::from(STEAL_COST_UNKNOWN_CYCLES)),
-            system: plain::Mutex::default(),
             small: plain::Mutex::new(Some(HashMap::new())),
             single: OnceLock::new(),
             single_watch: plain::Mutex::default(),
@@ -246,6 +248,16 @@ impl Shared {
             self.post_event(color.clone(), event);
         } else if let Some(owned) = color.deliver_unweighed(event) {
             self.send(owned);
+        }
+    }
+
+    /// Gives a timer to the worker that shall keep it, from whatever thread.
+    pub(crate) fn set_timer(&self, keeper: usize, delayed: Delayed) {
+        let remote = &self.remotes[keeper];
+        let is_first = remote.timers.keep(delayed, self.config.timers_max);
+        // One that sleeps has closed its mailbox before it looked when to wake.
+        if is_first && remote.mailbox.open() {
+            remote.driver.wake();
         }
     }
 

@@ -15,6 +15,7 @@ use crate::queue::inbox::Inbox;
 use crate::shared::OwnedColor;
 use crate::shared::fifo::Fifo;
 use crate::shared::ready::Ready;
+use crate::shared::timers::Timers;
 
 /// What running a held color is taken to take, in cycles: they are short, and nobody has
 /// summed up how short.
@@ -46,8 +47,7 @@ pub(crate) struct Remote {
     pub(crate) busy_long: AtomicBool,
     /// What ends with the runtime at the latest.
     pub(crate) lives: Lives,
-    /// How many of its timers have been cancelled and not dropped yet.
-    pub(crate) timers_cancelled: std::sync::atomic::AtomicUsize,
+    pub(crate) timers: Timers,
     pub(crate) counts: WorkerCounts,
     pub(crate) handlers: HandlerTable,
     pub(crate) driver: Box<dyn Driver>,
@@ -71,7 +71,7 @@ impl Remote {
             oldest_bundle: AtomicU64::new(u64::MAX),
             busy_long: AtomicBool::new(false),
             lives: Lives::new(),
-            timers_cancelled: std::sync::atomic::AtomicUsize::new(0),
+            timers: Timers::new(),
             counts: WorkerCounts::default(),
             handlers: new_table(),
             driver,

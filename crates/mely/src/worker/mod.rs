@@ -12,7 +12,6 @@ mod realm;
 mod run;
 mod steal;
 mod thread;
-pub(crate) mod timers;
 mod traced;
 mod turn;
 
@@ -36,7 +35,6 @@ use crate::shared::admission::Poster;
 use crate::shared::ready::Ready;
 use crate::shared::remote::Remote;
 use crate::shared::{CellPool, ColorRef, Lent, OwnedColor, Running, Shared};
-use crate::worker::timers::Timers;
 
 /// How much work a worker does between two looks at timers and descriptors, in
 /// cycles: 40 µs at 2.5 GHz, of which a look (0.4 µs) is 1 %.
@@ -72,7 +70,6 @@ pub(crate) struct Worker {
     costs: Costs,
     nodes: NodePool,
     cells: CellPool,
-    timers: RefCell<Timers>,
     /// Memory for what the last wait found.
     ready_list: RefCell<ReadyList>,
     worth: Worthiness,
@@ -124,7 +121,6 @@ impl Worker {
                 .of_traced(tracer.is_some()),
             nodes: NodePool::new(&shared.free_nodes),
             cells: CellPool::new(&shared.free_cells),
-            timers: RefCell::new(Timers::new(shared.config.timers_max)),
             ready_list: RefCell::default(),
             worth: Worthiness::new(heuristics),
             private_below_cycles: Cell::new(0),

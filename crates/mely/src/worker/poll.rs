@@ -1,12 +1,13 @@
 //! The outside world, as a worker sees it: descriptors and timers.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::{POLL_INTERVAL_CYCLES, Worker};
+use crate::event::Event;
 use crate::machine::driver::ReadyList;
 use crate::shared::ready::Ready;
-use crate::shared::{OwnedColor, Phase};
-use crate::worker::timers::Delayed;
+use crate::shared::timers::Due;
+use crate::shared::{ColorRef, OwnedColor, Phase};
 
 impl Worker {
     /// Queues what others sent.
@@ -53,43 +54,26 @@ impl Worker {
         self.ready_list.replace(ready);
     }
 
-    /// Keeps a timer until it is due; sheds its event if there are too many.
-    pub(crate) fn keep_timer(&self, delayed: Delayed) {
-        let cancelled = &self.remote().timers_cancelled;
-        self.timers.borrow_mut().tidy(cancelled);
-        let refused = self.timers.borrow_mut().add(delayed);
-        if let Err(delayed) = refused {
-            delayed.shed();
-        }
-    }
-
     /// Posts the events of the timers that are due; cancels all when the runtime
     /// drains.
     pub(super) fn fire_timers(&self, running: bool) {
-        if self.timers.borrow().is_empty() {
+        let remote = self.remote();
+        if !remote.timers.any() {
             return;
         }
-        let counts = &self.remote().counts;
         if !running {
-            let all = self.timers.borrow_mut().take_all();
-            drop(all);
-            return;
+            return remote.timers.cancel_all(false);
         }
         let now = self.shared.clock.now();
-        loop {
-            let due = self.timers.borrow_mut().pop_due(now);
-            let Some(delayed) = due else { break };
-            if let Some((color, event)) = delayed.fire() {
-                counts.timers_fired.add(1);
-                color.reserve_always();
-                self.costs.weigh_new(&event);
-                self.post(&color, event);
+        let post = |color: &ColorRef, event: Event| {
+            color.reserve_always();
+            self.costs.weigh_new(&event);
+            self.post(color, event);
+        };
+        while let Some(due) = remote.timers.fire(now, post) {
+            if let Due::Posted(_color) = due {
+                remote.counts.timers_fired.add(1);
             }
         }
-    }
-
-    /// When the next timer is due.
-    pub(super) fn next_deadline(&self) -> Option<Instant> {
-        self.timers.borrow().next_deadline()
     }
 }

@@ -134,9 +134,8 @@ impl Worker {
         // can take, and looking at it again and again would keep it awake.
         let stay = remote.offered() > 0 || self.shared.phase() == Phase::Stopped || self.steal();
         let now = self.shared.clock.now();
-        let timeout = self
-            .next_deadline()
-            .map(|at| at.saturating_duration_since(now));
+        let deadline = remote.timers.next_deadline();
+        let timeout = deadline.map(|at| at.saturating_duration_since(now));
         let mut ready = self.ready_list.take();
         if !stay {
             remote.counts.parks.add(1);
@@ -144,6 +143,7 @@ impl Worker {
         }
         remote.mailbox.open();
         self.searching.set(idle.get_up(self.index));
+        self.shared.bell.ring();
         if self.searching.get() {
             remote.counts.wakes.add(1);
         }
@@ -170,8 +170,7 @@ impl Worker {
         while let Some(bundle) = self.pinned.take_newest(usize::MAX) {
             self.abandon(bundle);
         }
-        let timers = self.timers.borrow_mut().take_all();
-        drop(timers);
+        remote.timers.cancel_all(true);
         self.finish_trace();
     }
 

@@ -45,9 +45,9 @@ fn states_are_changed_attached_and_dropped() {
                 cx.post(move |bytes, _| bytes.push(10 * n));
             });
             b.post(move |(text, _), cx| {
-                text.push_str("x");
+                text.push('x');
                 let me = cx.colored();
-                cx.post_fresh(move |(), _| me.post(|(text, _), _| text.push_str("y")));
+                cx.post_fresh(move |(), _| me.post(|(text, _), _| text.push('y')));
             });
         }
         let copied = a.with(|bytes| bytes.clone());

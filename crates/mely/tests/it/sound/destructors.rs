@@ -142,9 +142,7 @@ fn a_destructor_that_panics_in_the_last_of_a_watch_ends_no_worker() {
                 *n += 1;
             });
             watched.expect("a watch");
-            (&*theirs.get_ref())
-                .write_all(b"x")
-                .expect("room for a byte");
+            theirs.get_ref().write_all(b"x").expect("room for a byte");
             (0..round * 7 % 2_000).for_each(|_| std::hint::spin_loop());
             // Whoever is last: this thread, or the worker.
             let end = move || drop(ours);

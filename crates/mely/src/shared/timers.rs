@@ -3,8 +3,8 @@
 use core::cmp::{Ordering as Order, Reverse};
 use core::fmt;
 use std::collections::BinaryHeap;
-use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::time::Instant;
 
 use crate::event::Event;
@@ -67,9 +67,8 @@ impl Timer {
         };
         shared.outside_counts.cancelled.add_shared(1);
         // Relaxed: a hint when to tidy up.
-        shared.remotes[*keeper]
-            .timers_cancelled
-            .fetch_add(1, Relaxed);
+        let timers = &shared.remotes[*keeper].timers;
+        timers.cancelled.fetch_add(1, Relaxed);
         drop_safely(post);
         true
     }
@@ -103,13 +102,8 @@ impl Delayed {
         Self { at, timer }
     }
 
-    /// What to post, unless the timer has been cancelled.
-    pub(crate) fn fire(self) -> Option<(ColorRef, Event)> {
-        self.timer.take()
-    }
-
     /// Drops the event because there are too many timers.
-    pub(crate) fn shed(self) {
+    fn shed(self) {
         if let Some(post) = self.timer.take() {
             self.timer.0.shared.outside_counts.shed.add_shared(1);
             drop_refused(post);
@@ -149,57 +143,117 @@ impl Ord for Entry {
     }
 }
 
-/// The timers of a worker, soonest first.
+/// The timers that a worker keeps. Others fire them where it does not come.
 pub(crate) struct Timers {
+    kept: Mutex<Option<Kept>>,
+    /// Whether there are any: a look that needs no lock.
+    any: AtomicBool,
+    /// How many have been cancelled and not dropped yet.
+    cancelled: AtomicUsize,
+}
+
+#[derive(Default)]
+struct Kept {
+    /// Soonest first.
     heap: BinaryHeap<Reverse<Entry>>,
     next_sequence: u64,
-    timers_max: usize,
+}
+
+/// What became of a timer that was due.
+pub(crate) enum Due {
+    /// Its event was posted to this color.
+    Posted(ColorRef),
+    Cancelled,
 }
 
 impl Timers {
-    pub(crate) fn new(timers_max: usize) -> Self {
+    pub(crate) fn new() -> Self {
         Self {
-            heap: BinaryHeap::new(),
-            next_sequence: 0,
-            timers_max,
+            kept: Mutex::new(Some(Kept::default())),
+            any: AtomicBool::new(false),
+            cancelled: AtomicUsize::new(0),
         }
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
-        self.heap.is_empty()
-    }
-
-    /// Adds a timer; gives it back if there are as many as there may be.
-    pub(crate) fn add(&mut self, delayed: Delayed) -> Result<(), Delayed> {
-        if self.heap.len() >= self.timers_max {
-            return Err(delayed);
+    /// Keeps a timer until it is due; sheds its event if there are `timers_max` of them.
+    /// Whether it is due before all others.
+    pub(crate) fn keep(&self, delayed: Delayed, timers_max: usize) -> bool {
+        let mut lock = lock(&self.kept);
+        let Some(kept) = &mut *lock else {
+            drop(lock);
+            // The worker has ended: dropping it cancels it.
+            drop(delayed);
+            return false;
+        };
+        kept.tidy(&self.cancelled);
+        if kept.heap.len() >= timers_max {
+            drop(lock);
+            delayed.shed();
+            return false;
         }
-        let sequence = self.next_sequence;
-        self.next_sequence += 1;
-        self.heap.push(Reverse(Entry { sequence, delayed }));
-        Ok(())
+        let (sequence, at) = (kept.next_sequence, delayed.at);
+        kept.next_sequence += 1;
+        kept.heap.push(Reverse(Entry { sequence, delayed }));
+        // Relaxed: who sets a timer of another worker looks whether that sleeps, after
+        // this lock; the worker looks here with the lock before it does.
+        self.any.store(true, Relaxed);
+        kept.next_deadline() == Some(at)
     }
 
-    /// Takes the next timer whose time has come, cancelled or not.
-    pub(crate) fn pop_due(&mut self, now: Instant) -> Option<Delayed> {
-        let due = self.heap.peek().is_some_and(|e| e.0.delayed.at <= now);
-        due.then(|| self.heap.pop()).flatten().map(|e| e.0.delayed)
+    /// Whether there may be any.
+    #[inline]
+    pub(crate) fn any(&self) -> bool {
+        self.any.load(Relaxed)
     }
 
     /// When the next timer is due.
     pub(crate) fn next_deadline(&self) -> Option<Instant> {
+        lock(&self.kept).as_ref()?.next_deadline()
+    }
+
+    /// Posts the event of the next timer, if it is due: under the lock, so that of two who
+    /// fire the timers none passes the other. `post` calls nothing of the program's.
+    pub(crate) fn fire(&self, now: Instant, post: impl FnOnce(&ColorRef, Event)) -> Option<Due> {
+        let mut lock = lock(&self.kept);
+        let kept = lock.as_mut()?;
+        let delayed = kept.pop_due(now)?;
+        self.any.store(!kept.heap.is_empty(), Relaxed);
+        let fired = delayed.timer.take();
+        if let Some((color, event)) = fired {
+            post(&color, event);
+            return Some(Due::Posted(color));
+        }
+        Some(Due::Cancelled)
+    }
+
+    /// Cancels all, and with `for_good` those that come later too.
+    pub(crate) fn cancel_all(&self, for_good: bool) {
+        let mut lock = lock(&self.kept);
+        let kept = match for_good {
+            true => lock.take(),
+            false => lock.as_mut().map(core::mem::take),
+        };
+        self.any.store(false, Relaxed);
+        drop(lock);
+        // Dropping them cancels them.
+        drop(kept);
+    }
+}
+
+impl Kept {
+    fn next_deadline(&self) -> Option<Instant> {
         self.heap.peek().map(|entry| entry.0.delayed.at)
     }
 
-    /// Takes all timers.
-    pub(crate) fn take_all(&mut self) -> Vec<Delayed> {
-        let all = std::mem::take(&mut self.heap);
-        all.into_iter().map(|entry| entry.0.delayed).collect()
+    /// Takes the next timer whose time has come, cancelled or not.
+    fn pop_due(&mut self, now: Instant) -> Option<Delayed> {
+        let due = self.next_deadline().is_some_and(|at| at <= now);
+        due.then(|| self.heap.pop()).flatten().map(|e| e.0.delayed)
     }
 
     /// Drops the cancelled timers, which hold nothing of the program's any more, once
     /// they are most of the heap; `cancelled` counts them.
-    pub(crate) fn tidy(&mut self, cancelled: &AtomicUsize) {
+    fn tidy(&mut self, cancelled: &AtomicUsize) {
         // Relaxed: a hint; a timer that was dropped meanwhile is counted once too often,
         // and the next tidying comes a little early.
         let count = cancelled.load(Relaxed);
