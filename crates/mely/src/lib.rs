@@ -56,6 +56,7 @@ pub use color::options::{ColorOptions, NoSuchWorker};
 pub use color::reply::Reply;
 pub use color::{Color, Colored, Via};
 pub use event::handler::{HANDLERS_MAX, Handler};
+pub use machine::affinity::{Affinity, UnknownAffinity};
 pub use machine::region::{Access, Region};
 pub use mely_sched::{Heuristics, Policy, QueueKind, UnknownPolicy};
 /// The machine's shape: CPUs, caches, quotas, and where threads run.

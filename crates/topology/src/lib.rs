@@ -24,6 +24,7 @@ use std::fmt;
 use std::path::Path;
 
 mod affinity;
+mod cpu_times;
 mod cpuset;
 mod distance;
 mod error;
@@ -35,7 +36,8 @@ mod synthetic;
 mod sysfs;
 mod tree;
 
-pub use affinity::{allowed_cpus, default_workers, pin_current_thread};
+pub use affinity::{allowed_cpus, default_workers, pin_current_thread, restrict_current_thread};
+pub use cpu_times::{CpuAccount, CpuTimes};
 pub use cpuset::CpuSet;
 pub use distance::Distance;
 pub use error::TopologyError;

@@ -78,10 +78,10 @@ impl<T: Send + 'static> Context<'_, T> {
         self.worker.index()
     }
 
-    /// The OS number of the core that the worker is pinned to; `None` if it is
-    /// not pinned.
+    /// The OS number of the core that the worker is pinned to; `None` while it is
+    /// free ([`Affinity`](crate::Affinity)).
     pub fn core(&self) -> Option<usize> {
-        self.worker.remote().cpu
+        self.worker.remote().cpu.get()
     }
 
     /// The time, from the clock of the runtime.

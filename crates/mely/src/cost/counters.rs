@@ -47,6 +47,7 @@ pub(crate) struct EventCounts {
 #[repr(align(128))]
 pub(crate) struct WorkerCounts {
     pub(crate) events: EventCounts,
+    pub(crate) pins_let_go: Count,
     pub(crate) panics: Count,
     pub(crate) turns: Count,
     pub(crate) steals: Count,

@@ -1,6 +1,7 @@
 //! The machine: what all other layers stand on, and what a simulation or a model
 //! exchanges.
 
+pub(crate) mod affinity;
 pub(crate) mod clock;
 pub(crate) mod cycles;
 pub(crate) mod driver;

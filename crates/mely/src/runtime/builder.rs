@@ -8,6 +8,7 @@ use mely_topology::CpuSet;
 
 use super::error::BuildError;
 use crate::cell::{Capacity, UNBOUNDED};
+use crate::machine::affinity::{Affinity, Cores};
 use crate::shared::config::{Config, OnPanic, ReactorKind, StallReport};
 use crate::shared::idle::WORKERS_MAX;
 
@@ -25,7 +26,7 @@ use crate::shared::idle::WORKERS_MAX;
 pub struct Builder {
     workers: Option<usize>,
     cores: Option<Vec<usize>>,
-    pin: bool,
+    affinity: Affinity,
     policy: Policy,
     batch_threshold: Option<u32>,
     color_capacity: Capacity,
@@ -44,7 +45,7 @@ impl Default for Builder {
         Self {
             workers: None,
             cores: None,
-            pin: true,
+            affinity: Affinity::default(),
             policy: Policy::default(),
             batch_threshold: None,
             color_capacity: UNBOUNDED,
@@ -75,17 +76,16 @@ impl Builder {
         self
     }
 
-    /// The cores to pin workers to, by OS number; workers take them in turn.
-    /// Default: those that the process may use.
+    /// The cores to use, by OS number; workers take them in turn, and run on these
+    /// only, pinned or free. Default: those that the process may use.
     pub fn cores(mut self, cores: impl IntoIterator<Item = usize>) -> Self {
         self.cores = Some(cores.into_iter().collect());
         self
     }
 
-    /// Whether each worker is pinned to a core. Default: yes, unless there are more
-    /// workers than cores to use.
-    pub fn pin_workers(mut self, pin: bool) -> Self {
-        self.pin = pin;
+    /// Whether each worker keeps to a core of its own. Default: [`Affinity::Auto`].
+    pub fn affinity(mut self, affinity: Affinity) -> Self {
+        self.affinity = affinity;
         self
     }
 
@@ -188,12 +188,12 @@ impl Builder {
         self
     }
 
-    /// The core of each worker, and whether workers are to be pinned to them.
+    /// The core of each worker, and whether it keeps to it.
     pub(crate) fn place(
         &self,
         allowed: &CpuSet,
         default: impl FnOnce() -> usize,
-    ) -> Result<(Vec<usize>, bool), BuildError> {
+    ) -> Result<Cores, BuildError> {
         let usable: Vec<usize> = match &self.cores {
             Some(cores) => cores.clone(),
             None => allowed.iter().collect(),
@@ -223,9 +223,12 @@ impl Builder {
         if self.worker_name.contains('\0') {
             return Err(BuildError::BadWorkerName(self.worker_name.clone()));
         }
-        let pin = self.pin && workers <= usable.len();
-        let cores = (0..workers).map(|at| usable[at % usable.len()]).collect();
-        Ok((cores, pin))
+        let cpus = match &self.cores {
+            // All are allowed, as was checked above: a set can hold them.
+            Some(cores) => CpuSet::of(cores.iter().copied()).unwrap_or_default(),
+            None => allowed.clone(),
+        };
+        Ok(Cores::new(workers, &usable, cpus, self.affinity))
     }
 
     pub(crate) fn into_config(self, workers: usize) -> Config {

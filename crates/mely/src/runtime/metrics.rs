@@ -45,8 +45,10 @@ impl Events {
 /// What a worker did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WorkerMetrics {
-    /// The OS number of the core it is pinned to.
+    /// The OS number of the core it is pinned to; `None` while it is free.
     pub core: Option<usize>,
+    /// How often its pin was let go, by [`Affinity::Auto`](crate::Affinity): 0 or 1.
+    pub pins_let_go: u64,
     /// What it did with events.
     pub events: Events,
     /// Handlers that panicked.
@@ -97,6 +99,7 @@ impl WorkerMetrics {
         events.add(&counts.events);
         Self {
             core,
+            pins_let_go: counts.pins_let_go.get(),
             events,
             panics: counts.panics.get(),
             turns: counts.turns.get(),
@@ -169,7 +172,7 @@ impl Snapshot {
         let workers: Vec<_> = shared
             .remotes
             .iter()
-            .map(|remote| WorkerMetrics::of(&remote.counts, remote.cpu))
+            .map(|remote| WorkerMetrics::of(&remote.counts, remote.cpu.get()))
             .collect();
         let mut events = Events::default();
         // As in `Shared::is_quiescent`: what is done before what was posted.

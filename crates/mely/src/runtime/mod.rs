@@ -25,6 +25,7 @@ use crate::color::options::ColorOptions;
 use crate::color::waits::wait_for;
 use crate::color::{Color, Colored};
 use crate::event::StatePtr;
+use crate::machine::affinity::{Cores, Crowd};
 use crate::machine::clock::SystemClock;
 use crate::machine::cycles;
 use crate::machine::sync::Arc;
@@ -78,19 +79,22 @@ impl Runtime {
         Builder::default()
     }
 
-    pub(crate) fn start(config: Config, cores: Vec<usize>, pin: bool) -> Result<Self, BuildError> {
+    pub(crate) fn start(config: Config, cores: Cores) -> Result<Self, BuildError> {
         cycles::per_second();
         let topology = Topology::detect();
         let kind = config.reactor;
-        let recording = start_recording(&config, &topology, &cores, pin)?;
-        let remotes = cores
-            .iter()
-            .map(|&core| {
+        let recording = start_recording(&config, &topology, &cores)?;
+        let workers = cores.of_workers.len();
+        let remotes = (0..workers)
+            .map(|worker| {
                 let driver = Reactor::new().map_err(|source| BuildError::Io {
                     what: "an epoll instance",
                     source,
                 })?;
-                Ok(Arc::new(Remote::new(Box::new(driver), pin.then_some(core))))
+                Ok(Arc::new(Remote::new(
+                    Box::new(driver),
+                    cores.pinned(worker),
+                )))
             })
             .collect::<Result<Box<[_]>, BuildError>>()?;
         let shared = Shared::new(config, Arc::new(SystemClock), remotes);
@@ -100,10 +104,10 @@ impl Runtime {
             threads: Some(Vec::new()),
             monitor: None,
         };
-        if let Err(error) = runtime.start_threads(kind, &topology, &cores, pin) {
+        if let Err(error) = runtime.start_threads(kind, &topology, &cores) {
             // Those that have started end without the rest.
             let started = runtime.threads.as_ref().map_or(0, Vec::len);
-            (started..cores.len()).for_each(|_| shared.worker_ends());
+            (started..workers).for_each(|_| shared.worker_ends());
             return Err(error);
         }
         Ok(runtime)
@@ -113,8 +117,7 @@ impl Runtime {
         &mut self,
         kind: ReactorKind,
         topology: &Topology,
-        cores: &[usize],
-        pin: bool,
+        cores: &Cores,
     ) -> Result<(), BuildError> {
         let io = |what| move |source| BuildError::Io { what, source };
         let shared = Arc::clone(&self.handle.shared);
@@ -122,9 +125,10 @@ impl Runtime {
             reactor::single::start(&shared).map_err(io("the single epoll instance"))?;
         }
         let threads = self.threads.get_or_insert_default();
-        for (index, &core) in cores.iter().enumerate() {
-            let victims = topology.victim_workers(index, cores).into_boxed_slice();
-            let thread = start_worker(&shared, index, victims, pin.then_some(core));
+        let crowd = std::sync::Arc::default();
+        for index in 0..cores.of_workers.len() {
+            let victims = topology.victim_workers(index, &cores.of_workers);
+            let thread = start_worker(&shared, index, victims.into(), cores, &crowd);
             threads.push(thread.map_err(io("a worker thread"))?);
         }
         self.monitor = Monitor::start(&shared).map_err(io("the monitor thread"))?;
@@ -197,8 +201,8 @@ impl Builder {
     pub fn build(self) -> Result<Runtime, BuildError> {
         let allowed = mely_topology::allowed_cpus();
         let default = || mely_topology::default_workers(&allowed, mely_topology::cpu_quota());
-        let (cores, pin) = self.place(&allowed, default)?;
-        Runtime::start(self.into_config(cores.len()), cores, pin)
+        let cores = self.place(&allowed, default)?;
+        Runtime::start(self.into_config(cores.of_workers.len()), cores)
     }
 }
 
@@ -288,18 +292,17 @@ fn start_worker(
     shared: &Arc<Shared>,
     index: usize,
     victims: Box<[usize]>,
-    core: Option<usize>,
+    cores: &Cores,
+    crowd: &std::sync::Arc<Crowd>,
 ) -> io::Result<JoinHandle<()>> {
     let shared = Arc::clone(shared);
     let name = format!("{}-{index}", shared.config.worker_name);
+    let (cores, crowd) = (cores.clone(), std::sync::Arc::clone(crowd));
     std::thread::Builder::new().name(name).spawn(move || {
-        if let Some(core) = core
-            && let Err(error) = mely_topology::pin_current_thread(core)
-        {
-            // The core was checked when building; it may have gone since.
-            eprintln!("mely: worker {index} runs unpinned, core {core}: {error}");
-        }
-        worker::run_worker(&Worker::new(shared, index, victims));
+        let (place, core) = cores.settle(index, &crowd);
+        let worker = Worker::new(shared, index, victims);
+        worker.take_place(place, core);
+        worker::run_worker(&worker);
     })
 }
 
@@ -307,13 +310,12 @@ fn start_worker(
 fn start_recording(
     config: &Config,
     topology: &Topology,
-    cores: &[usize],
-    pin: bool,
+    cores: &Cores,
 ) -> Result<Option<Recording>, BuildError> {
     let Some(path) = &config.trace else {
         return Ok(None);
     };
-    let header = trace_header(config, topology, cores, pin);
+    let header = trace_header(config, topology, cores);
     let recording = Recording::start(path, &header, cycles::now());
     recording.map(Some).map_err(|source| BuildError::Trace {
         path: path.clone(),
@@ -322,15 +324,15 @@ fn start_recording(
 }
 
 /// What a trace says of the runtime that it is of.
-fn trace_header(config: &Config, topology: &Topology, cores: &[usize], pin: bool) -> Header {
-    let core = |&core: &usize| u32::try_from(core).unwrap_or(NOT_PINNED);
-    let cores = cores
-        .iter()
-        .map(|at| if pin { core(at) } else { NOT_PINNED });
+fn trace_header(config: &Config, topology: &Topology, cores: &Cores) -> Header {
+    let core = |worker| {
+        let pinned = cores.pinned(worker);
+        pinned.map_or(NOT_PINNED, |core| u32::try_from(core).unwrap_or(NOT_PINNED))
+    };
     Header {
         cycles_per_second: cycles::per_second(),
         policy: config.policy.to_string(),
         topology: topology.tree().to_string(),
-        cores: cores.collect(),
+        cores: (0..cores.of_workers.len()).map(core).collect(),
     }
 }

@@ -51,6 +51,12 @@ impl Prometheus {
             let label = format!("{{worker=\"{at}\"}}");
             self.sample("worker_ready_colors", &label, worker.ready_colors);
         }
+        let help = "1 while the worker is pinned to its core, 0 while it is free.";
+        self.family("worker_pinned", help, "gauge");
+        for (at, worker) in of.workers.iter().enumerate() {
+            let label = format!("{{worker=\"{at}\"}}");
+            self.sample("worker_pinned", &label, u8::from(worker.core.is_some()));
+        }
         for (name, help, kind, count) in HANDLER_SAMPLES {
             self.family(name, help, kind);
             for handler in &of.handlers {
@@ -90,11 +96,16 @@ fn escaped(label: &str) -> String {
 
 type WorkerCounter = (&'static str, &'static str, fn(&WorkerMetrics) -> u64);
 
-const WORKER_COUNTERS: [WorkerCounter; 17] = [
+const WORKER_COUNTERS: [WorkerCounter; 18] = [
     (
         "worker_events_run_total",
         "Events run by the worker.",
         |w| w.events.run,
+    ),
+    (
+        "worker_pins_let_go_total",
+        "How often the worker's pin to its core was let go.",
+        |w| w.pins_let_go,
     ),
     ("worker_panics_total", "Handlers that panicked.", |w| {
         w.panics

@@ -144,7 +144,7 @@ impl Builder {
         let cpus = topology.cores().iter().map(|core| core.cpu);
         // A topology has no CPU that a set cannot hold.
         let machine = CpuSet::of(cpus).unwrap_or_default();
-        let (cpus, _) = self.place(&machine, || topology.cores().len())?;
-        Ok(Workers::new(self, &cpus, topology))
+        let cores = self.place(&machine, || topology.cores().len())?;
+        Ok(Workers::new(self, &cores.of_workers, topology))
     }
 }

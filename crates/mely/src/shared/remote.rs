@@ -7,6 +7,7 @@ use mely_sched::{BUNDLE_COLORS, StealQueue, Ticketed, Worthiness};
 use crate::cell::lives::Lives;
 use crate::cost::counters::WorkerCounts;
 use crate::cost::handlers::{HandlerTable, new_table};
+use crate::machine::affinity::PinnedTo;
 use crate::machine::driver::Driver;
 use crate::machine::lock_time::{Waiter, lock_by};
 use crate::machine::sync::{Arc, AtomicBool, AtomicU64, AtomicUsize, Mutex, lock};
@@ -52,7 +53,7 @@ pub(crate) struct Remote {
     pub(crate) handlers: HandlerTable,
     pub(crate) driver: Box<dyn Driver>,
     /// The OS number of the core that the worker is pinned to.
-    pub(crate) cpu: Option<usize>,
+    pub(crate) cpu: PinnedTo,
 }
 
 impl Remote {
@@ -75,7 +76,7 @@ impl Remote {
             counts: WorkerCounts::default(),
             handlers: new_table(),
             driver,
-            cpu,
+            cpu: PinnedTo::new(cpu),
         }
     }
 

@@ -27,6 +27,7 @@ use crate::cell::Here;
 use crate::cost::handlers::Costs;
 use crate::event::handler::{Handler, Kind};
 use crate::event::{Call, Event, NodePool, StatePtr};
+use crate::machine::affinity::Place;
 use crate::machine::clock::reading_cycles;
 use crate::machine::driver::ReadyList;
 use crate::machine::sync::Arc;
@@ -95,6 +96,8 @@ pub(crate) struct Worker {
     /// Turns until one event is timed, and how many were.
     until_sample: Cell<(u32, u32)>,
     until_poll_cycles: Cell<i64>,
+    /// Where it is pinned, while it may be let go.
+    place: RefCell<Option<Place>>,
     searching: Cell<bool>,
     /// An event that may be long is being run: what becomes ready meanwhile must
     /// not wait for it.
@@ -137,6 +140,7 @@ impl Worker {
             next_ticket: Cell::new(0),
             until_sample: Cell::new((1, 0)),
             until_poll_cycles: Cell::new(POLL_INTERVAL_CYCLES),
+            place: RefCell::new(None),
             searching: Cell::new(false),
             holding: Cell::new(false),
             fresh_ids: Cell::new((0, 0)),

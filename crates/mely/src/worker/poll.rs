@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::{POLL_INTERVAL_CYCLES, Worker};
 use crate::event::Event;
+use crate::machine::affinity::Place;
 use crate::machine::driver::ReadyList;
 use crate::shared::ready::Ready;
 use crate::shared::timers::Due;
@@ -27,6 +28,7 @@ impl Worker {
     /// Looks at timers and descriptors without waiting.
     pub(super) fn poll(&self) {
         self.until_poll_cycles.set(POLL_INTERVAL_CYCLES);
+        self.look_at_place();
         if self.shared.idle.hint().any() {
             self.shared.fade_steal_cost();
         }
@@ -41,6 +43,23 @@ impl Worker {
         remote.counts.ready_colors.set(
             (self.ready.len() + remote.offered() + remote.held() + remote.fifo.colors()) as u64,
         );
+    }
+
+    /// Keeps what its thread was given.
+    pub(crate) fn take_place(&self, place: Option<Place>, core: Option<usize>) {
+        self.remote().cpu.set(core);
+        self.place.replace(place);
+    }
+
+    /// Lets go of the core that others want too.
+    #[inline]
+    pub(super) fn look_at_place(&self) {
+        let mut place = self.place.borrow_mut();
+        if place.as_mut().is_some_and(Place::lets_go) {
+            *place = None;
+            self.remote().cpu.set(None);
+            self.remote().counts.pins_let_go.add(1);
+        }
     }
 
     /// Posts what is ready; ignores it when the runtime drains.

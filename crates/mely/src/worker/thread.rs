@@ -120,6 +120,7 @@ impl Worker {
     pub(crate) fn sleep(&self) {
         let remote = self.remote();
         let running = self.shared.phase() == Phase::Running;
+        self.look_at_place();
         self.fire_timers(running);
         if !self.ready.is_empty() || !self.pinned.is_empty() || !remote.mailbox.close() {
             return;

@@ -182,6 +182,8 @@ fn measured(
 ) -> Result<Vec<Vec<f64>>, Error> {
     let run = Run {
         workers: machine.cores,
+        // As the simulated ones are.
+        affinity: mely::Affinity::Pinned,
         time: Duration::from_secs_f64(options.seconds),
     };
     let runs = tasks.len() as u64 * u64::from(options.repeat);

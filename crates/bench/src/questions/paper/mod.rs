@@ -109,6 +109,7 @@ impl Contender {
 ///
 /// let run = Run {
 ///     workers: 1,
+///     affinity: mely::Affinity::default(),
 ///     time: Duration::from_millis(1),
 /// };
 /// let rate = paper_rate(PaperWorkload::Penalty, mely::Policy::Mely, &run)?;
@@ -125,6 +126,7 @@ pub(crate) fn run(options: &PaperOptions) -> Result<(), Error> {
     let repetition = &options.repetition;
     let run = Run {
         workers: arguments::workers(repetition.workers),
+        affinity: repetition.affinity,
         time: Duration::from_secs_f64(options.seconds),
     };
     spin::checked()?;
