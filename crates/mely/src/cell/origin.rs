@@ -1,7 +1,7 @@
 //! What a handle knows of its color by heart.
 //!
-//! The cache line of a color is often on another core; a post that had to look there
-//! before it could wait for the line (see `worker/outbox.rs`) would not gain much.
+//! The cache line of a color is often on another core: a post asks for it, and makes the
+//! event before it looks there.
 
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;

@@ -16,7 +16,7 @@ use crate::worker::{Frame, Worker};
 /// What a handler is told while it runs: its color, its core, the time; and the
 /// cheapest way to post to its own color.
 ///
-/// `T` is the state that the color owns, as in [`Colored<T>`].
+/// `T` is the state that the color owns, as in [`Colored<T>`](crate::Colored).
 ///
 /// ```
 /// # let rt = mely::Runtime::builder().workers(1).build()?;

@@ -9,7 +9,7 @@ use mely_sched::{
 };
 
 use crate::cost::counters::Count;
-use crate::cost::penalties::{self, Penalties};
+use crate::cost::penalties::{KnownPenalty, Penalties};
 use crate::event::Event;
 use crate::event::handler::{
     HANDLERS_MAX, HandlerId, HandlerInfo, HandlerKey, Kind, Weight, resolve,
@@ -54,12 +54,12 @@ pub(crate) enum Manner {
 
 /// What a worker knows of a handler.
 #[derive(Debug)]
-struct Known {
+struct KnownHandler {
     manner: Cell<Manner>,
     /// Nothing before this worker has looked the handler up.
     info: Cell<Option<(HandlerKey, HandlerInfo)>>,
     learned: Cell<Ewma>,
-    penalty: penalties::Known,
+    penalty: KnownPenalty,
 }
 
 /// Costs by handler number, learned by the worker from what it runs itself.
@@ -70,16 +70,16 @@ pub(crate) struct Costs {
     penalties: Arc<Penalties>,
     recent: [Cell<(HandlerKey, Weight)>; RECENT],
     ids: RefCell<HashMap<HandlerKey, HandlerId>>,
-    known: Box<[Known; HANDLERS_MAX]>,
+    known: Box<[KnownHandler; HANDLERS_MAX]>,
 }
 
 impl Costs {
     pub(crate) fn new(heuristics: Heuristics, penalties: Arc<Penalties>) -> Self {
-        let unknown = |_| Known {
+        let unknown = |_| KnownHandler {
             manner: Cell::new(Manner::WithCare),
             info: Cell::new(None),
             learned: Cell::new(Ewma::new()),
-            penalty: penalties::Known::new(),
+            penalty: KnownPenalty::new(),
         };
         Self {
             heuristics,
@@ -208,7 +208,7 @@ impl Costs {
 
     /// The mean cost of an event in cycles: learned or annotated, `None` while
     /// neither is there.
-    fn cost_cycles(&self, known: &Known) -> Option<u32> {
+    fn cost_cycles(&self, known: &KnownHandler) -> Option<u32> {
         let learned = known.learned.get().mean();
         let annotated = known.info.get().and_then(|(_, info)| info.cost_cycles);
         match self.heuristics.learn {

@@ -53,7 +53,7 @@ impl Penalties {
 
 /// What one worker knows of the penalty of a handler.
 #[derive(Debug)]
-pub(crate) struct Known {
+pub(crate) struct KnownPenalty {
     /// What it timed as a thief.
     after_move: Cell<AfterMove>,
     /// What some thief learned, when this worker last looked, and what is still
@@ -61,7 +61,7 @@ pub(crate) struct Known {
     believed: Cell<(Learned, Belief)>,
 }
 
-impl Known {
+impl KnownPenalty {
     pub(crate) const fn new() -> Self {
         Self {
             after_move: Cell::new(AfterMove::new()),

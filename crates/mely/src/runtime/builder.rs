@@ -158,7 +158,8 @@ impl Builder {
     /// handler, color, cost, worker and time, and what posted it. Default: no.
     ///
     /// `mely trace info FILE` sums such a file up, the simulator replays it, and the
-    /// crate `mely-trace` reads it. It is complete after [`Runtime::shutdown`], which
+    /// crate `mely-trace` reads it. It is complete after
+    /// [`Runtime::shutdown`](crate::Runtime::shutdown), which
     /// waits until it is written; a program that dies before leaves a file that is cut
     /// off, without the last block of each worker. Workers never wait for the file:
     /// what comes faster than it can be written is lost, and counted.

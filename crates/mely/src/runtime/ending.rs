@@ -104,7 +104,7 @@ impl Ending {
     }
 
     /// The workers that have not ended, and what runs on them.
-    fn held(&self) -> Vec<(usize, &'static str)> {
+    fn stuck(&self) -> Vec<(usize, &'static str)> {
         let names = crate::event::handler::names();
         let threads = self.threads.iter().enumerate();
         let held = threads.filter(|(_, thread)| !thread.is_finished());
@@ -133,7 +133,7 @@ impl Ending {
         {
             std::thread::sleep(DRAIN_POLL);
         }
-        let held = self.held();
+        let held = self.stuck();
         for thread in self.threads.drain(..).filter(JoinHandle::is_finished) {
             // Workers catch the panics of the program; their own are a bug of ours,
             // reported by the panic hook already.

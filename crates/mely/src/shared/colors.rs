@@ -2,12 +2,11 @@
 
 use std::sync::atomic::Ordering::AcqRel;
 
-use super::Shared;
+use super::{ColorRef, Shared};
 use crate::cell::Traits;
 use crate::machine::driver::Sources;
 use crate::machine::panics::drop_safely;
 use crate::machine::sync::{Arc, unpoison};
-use crate::shared::ColorRef;
 
 /// The number of the color that all readiness goes through where there is a single
 /// reactor.
