@@ -42,6 +42,12 @@ pub(crate) trait Driver: Send + Sync {
     /// notes what is ready. Nothing of the program's is called.
     fn wait(&self, ready: &mut ReadyList, timeout: Option<Duration>);
 
+    /// Notes what is ready without waiting, for another than who waits there: a wake-up is
+    /// left for him.
+    fn look(&self, ready: &mut ReadyList) {
+        ready.clear();
+    }
+
     /// Posts what is ready; how much that was.
     fn dispatch(&self, ready: &mut ReadyList) -> usize {
         ready.clear();

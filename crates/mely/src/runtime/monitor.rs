@@ -213,7 +213,7 @@ impl<'a> Looks<'a> {
         if !remote.driver.has_sources() {
             return 0;
         }
-        remote.driver.wait(&mut self.ready, Some(Duration::ZERO));
+        remote.driver.look(&mut self.ready);
         remote.driver.dispatch(&mut self.ready)
     }
 

@@ -141,6 +141,14 @@ impl Driver for Reactor {
         let _ = epoll::wait(&self.epoll, spare, timeout.as_ref());
     }
 
+    fn look(&self, ready: &mut ReadyList) {
+        self.wait(ready, Some(Duration::ZERO));
+        if ready.iter().any(|event| event.data.u64() == WAKE) {
+            // That edge is gone, and its worker may be about to wait.
+            self.wake();
+        }
+    }
+
     fn dispatch(&self, ready: &mut ReadyList) -> usize {
         let mut posted = 0;
         for event in ready.drain(..) {

@@ -98,10 +98,11 @@ fn a_destructor_that_posts_to_its_poisoned_color_again_stops_nobody() {
         });
         // The one worker goes on with other colors, and ends.
         assert_eq!(other.with(|n| *n + 1), 1);
+        // At any moment its event may just have been dropped, and not been posted again.
         let report = rt
             .shutdown(Duration::ZERO)
-            .expect_err("the event never ends");
-        assert!(report.report.held.is_empty(), "{report}");
+            .unwrap_or_else(|error| error.report);
+        assert!(report.held.is_empty(), "{report:?}");
     });
 }
 
