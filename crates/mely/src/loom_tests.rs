@@ -7,7 +7,7 @@
 //! counter that stands for its state.
 
 mod fifo;
-mod passing;
+mod held;
 
 use std::time::{Duration, Instant};
 
