@@ -6,9 +6,18 @@
 //! A lost wake-up shows as a deadlock, two owners of a color as a race on the
 //! counter that stands for its state.
 
+mod bits;
+mod colors;
+mod endings;
 mod fifo;
 mod held;
+mod replies;
+mod sections;
+mod slabs;
+mod tasks;
+mod timers;
 
+use std::sync::atomic::Ordering::SeqCst;
 use std::time::{Duration, Instant};
 
 use loom::cell::UnsafeCell;
@@ -59,7 +68,8 @@ impl LoomDriver {
 impl Driver for LoomDriver {
     fn wait(&self, _ready: &mut ReadyList, timeout: Option<Duration>) {
         let mut woken = lock(&self.woken);
-        while !*woken && timeout.is_none() {
+        // The clock stands still: what is not due now never will be.
+        while !*woken && timeout != Some(Duration::ZERO) {
             woken = crate::sync::unpoison(self.wake.wait(woken));
         }
         *woken = false;
@@ -117,6 +127,9 @@ struct Watched(UnsafeCell<Vec<u32>>);
 // SAFETY: loom checks that accesses are ordered, which is what is being tested.
 #[allow(unsafe_code)]
 unsafe impl Send for Watched {}
+// SAFETY: as above.
+#[allow(unsafe_code)]
+unsafe impl Sync for Watched {}
 
 impl Watched {
     fn new() -> Self {
@@ -136,6 +149,51 @@ impl Watched {
     fn values(&mut self) -> Vec<u32> {
         // SAFETY: as above.
         self.0.with_mut(|list| unsafe { (*list).clone() })
+    }
+
+    /// An access that may be beside others of its kind.
+    fn look(&self) {
+        self.0.with(|_| ());
+    }
+
+    /// An access that comes after all others.
+    fn end(&self) {
+        self.0.with_mut(|_| ());
+    }
+}
+
+/// Counts its drops. The count is not loom's: nothing is ordered by it.
+#[derive(Clone)]
+struct Drops(std::sync::Arc<std::sync::atomic::AtomicUsize>);
+
+impl Drops {
+    fn new() -> Self {
+        Self(std::sync::Arc::default())
+    }
+
+    fn count(&self) -> usize {
+        self.0.load(SeqCst)
+    }
+
+    /// What is counted.
+    fn counted(&self) -> Counted {
+        Counted {
+            touched: Watched::new(),
+            drops: self.clone(),
+        }
+    }
+}
+
+/// What is to be dropped once, after all that was done with it.
+struct Counted {
+    touched: Watched,
+    drops: Drops,
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.touched.add(0);
+        self.drops.0.fetch_add(1, SeqCst);
     }
 }
 
@@ -177,6 +235,9 @@ fn stop(shared: &Arc<Shared>, workers: Vec<thread::JoinHandle<()>>) {
     for worker in workers {
         worker.join().unwrap();
     }
+    // What loom finds in a handler ends up as a panic of the program.
+    let panics = |remote: &Arc<Remote>| remote.counts.panics.get();
+    assert_eq!(shared.remotes.iter().map(panics).sum::<u64>(), 0);
     assert!(
         shared.is_quiescent(),
         "posted = run + shed + cancelled + abandoned"
