@@ -4,6 +4,7 @@
 //! its test can plant a violation without touching the disk. How long a
 //! function may be is clippy's to say (clippy.toml).
 
+mod layers;
 mod links;
 mod purity;
 mod size;
@@ -59,6 +60,7 @@ const RULES: &[Rule] = &[
     text::nothing_is_left_to_do,
     unsafe_list::unsafe_only_where_listed,
     unsafe_list::list_is_current,
+    layers::imports_run_down,
     links::relative_links_resolve,
     purity::protocols_do_no_io,
     purity::scheduler_is_pure,
@@ -87,12 +89,15 @@ fn violations(tree: &Tree) -> Vec<Violation> {
 mod tests {
     use super::*;
 
-    const MAP: &str = "# Map\n<!-- unsafe-files:begin -->\n<!-- unsafe-files:end -->\n";
+    const MAP: &str = "# Map\n<!-- unsafe-files:begin -->\n<!-- unsafe-files:end -->\n\
+        <!-- layers:begin -->\n<!-- layers:end -->\n";
 
     #[test]
     fn a_clean_repository_breaks_no_rule() {
+        let listing_sched =
+            MAP.replace("<!-- layers:end", "- `crates/sched/src`:\n<!-- layers:end");
         let tree = Tree::of(&[
-            ("ARCHITECTURE.md", MAP),
+            ("ARCHITECTURE.md", &listing_sched),
             ("README.md", "See [the map](ARCHITECTURE.md).\n"),
             ("crates/sched/src/lib.rs", "//! Uses no std::thread.\n"),
         ]);

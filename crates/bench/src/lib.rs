@@ -31,7 +31,7 @@ pub use measure::report::Row;
 pub use measure::{Error, Failure, Outcome, Run};
 pub use questions::latency::{LatencyOptions, Load};
 pub use questions::memory::{Holding, MemoryOnceOptions, MemoryOptions};
-pub use questions::paper::{PaperOptions, PaperWorkload};
+pub use questions::paper::{PaperOptions, PaperWorkload, paper_rate};
 pub use questions::peers::PeersOptions;
 pub use questions::plot::PlotOptions;
 pub use questions::single::SingleOptions;

@@ -42,6 +42,7 @@ mod body;
 mod conditional;
 mod connection;
 mod date;
+mod head;
 mod headers;
 mod limits;
 mod lines;

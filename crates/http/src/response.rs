@@ -2,6 +2,7 @@
 
 use crate::conditional::{Precondition, if_range_holds};
 use crate::date::Now;
+use crate::head::{SERVER, begin, write_length};
 use crate::limits::Limits;
 use crate::output::OutputQueue;
 use crate::range::{RangeOutcome, byte_range};
@@ -12,8 +13,6 @@ use crate::status::Status;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// The field that names this server, first in every prebuilt part.
-pub(crate) const SERVER: &[u8] = b"Server: mely\r\n";
 const ALLOW: &[u8] = b"Allow: GET, HEAD, OPTIONS\r\n";
 
 /// What all connections share: limits, and error pages built once.
@@ -154,17 +153,6 @@ impl Persistence {
 pub(crate) struct Ending {
     pub(crate) omit_body: bool,
     pub(crate) persistence: Persistence,
-}
-
-fn begin(out: &mut Vec<u8>, status: Status, now: &Now) {
-    out.extend_from_slice(status.line().as_bytes());
-    out.extend_from_slice(b"Date: ");
-    out.extend_from_slice(now.date.as_bytes());
-    out.extend_from_slice(b"\r\n");
-}
-
-pub(crate) fn write_length(out: &mut Vec<u8>, length: u64) {
-    out.extend_from_slice(format!("Content-Length: {length}\r\n").as_bytes());
 }
 
 /// A file to answer with, from memory or from disk.

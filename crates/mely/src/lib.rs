@@ -35,75 +35,56 @@
 //! The ideas come from *Efficient Workstealing for Multicore Event-Driven Systems*
 //! (ICDCS 2010), called seed 000 in these pages, and its siblings.
 
-mod builder;
 mod cell;
-mod clock;
 mod color;
-mod color_options;
-mod config;
-mod context;
-mod counters;
-mod cycles;
-mod ending;
-mod error;
+mod cost;
 mod event;
-mod fifo;
-mod handler;
-mod held;
-mod idle;
-mod inbox;
-mod lives;
-mod lock_time;
 #[cfg(all(test, loom))]
 mod loom_tests;
-mod metrics;
-pub mod net;
-mod origin;
-mod panics;
-mod penalties;
-mod pool;
-mod prefetch;
-mod probe;
-mod prometheus;
-mod reactor;
-mod ready;
-mod region;
-mod remote;
-mod remote_call;
-mod reply;
-mod room;
+mod machine;
+mod memory;
+mod outside;
+mod queue;
 mod runtime;
 mod shared;
-pub mod signal;
-#[cfg(feature = "virtual")]
-pub mod simulated;
-mod slab;
-mod sync;
-mod task;
-mod timers;
 mod trace;
-mod waits;
-mod watchdog;
 mod worker;
 
-pub use builder::{BuildError, Builder, OnPanic, StallReport};
+pub use color::context::Context;
+pub use color::error::{CallError, PostError};
+pub use color::options::{ColorOptions, NoSuchWorker};
+pub use color::reply::Reply;
 pub use color::{Color, Colored, Via};
-pub use color_options::{ColorOptions, NoSuchWorker};
-pub use context::Context;
-pub use ending::{ShutdownError, ShutdownReport};
-pub use error::{CallError, PostError};
-pub use handler::{HANDLERS_MAX, Handler};
+pub use event::handler::{HANDLERS_MAX, Handler};
+pub use machine::affinity::{Affinity, UnknownAffinity};
+pub use machine::region::{Access, Region};
 pub use mely_sched::{Heuristics, Policy, QueueKind, UnknownPolicy};
 /// The machine's shape: CPUs, caches, quotas, and where threads run.
 #[doc(inline)]
 pub use mely_topology as topology;
-pub use metrics::{Events, HandlerMetrics, Snapshot, WorkerMetrics};
-pub use reactor::ReactorKind;
-pub use region::{Access, Region};
-pub use reply::Reply;
+pub use outside::{net, signal};
+pub use runtime::builder::Builder;
+pub use runtime::ending::{ShutdownError, ShutdownReport};
+pub use runtime::error::BuildError;
+pub use runtime::metrics::{Events, HandlerMetrics, Snapshot, WorkerMetrics};
 pub use runtime::{Handle, Runtime};
-pub use timers::Timer;
+pub use shared::config::{OnPanic, ReactorKind, StallReport};
+pub use shared::timers::Timer;
 pub use trace::TraceReport;
+
+/// A runtime without threads: for a simulator, which calls each worker on a stack of
+/// its own and is the machine under all of them.
+///
+/// Only the package `mely-virtual` has this module: the same source as `mely`, with
+/// its atomics, locks, clocks and sleeping places handed to [`Hooks`](simulated::Hooks).
+#[cfg(feature = "virtual")]
+pub mod simulated {
+    pub use crate::machine::simulated::hooks::Hooks;
+    pub use crate::machine::simulated::install::{Installed, install};
+    pub use crate::machine::simulated::meter;
+    pub use crate::machine::simulated::tariff::{LineMemory, MemoryTariff, Tariff, Work};
+    pub use crate::runtime::workers::{Workers, elapsed, leave};
+}
 
 /// The programs of the README compile and run.
 #[cfg(doctest)]

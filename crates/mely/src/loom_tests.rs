@@ -25,16 +25,17 @@ use loom::sync::Condvar;
 use loom::thread;
 use mely_sched::Policy;
 
-use crate::builder::Builder;
-use crate::cell::{ColorRef, OwnedColor, Traits};
-use crate::clock::Clock;
+use crate::cell::Traits;
 use crate::color::Colored;
-use crate::reactor::ReadyList;
-use crate::remote::Remote;
+use crate::event::NodePool;
+use crate::machine::clock::Clock;
+use crate::machine::driver::{Driver, ReadyList};
+use crate::machine::sync::{Arc, Mutex, lock};
 use crate::runtime::Handle;
-use crate::shared::{Phase, Shared};
-use crate::sync::{Arc, Mutex, lock};
-use crate::worker::{Driver, Step, Worker, run_worker};
+use crate::runtime::builder::Builder;
+use crate::shared::remote::Remote;
+use crate::shared::{ColorRef, OwnedColor, Phase, Shared};
+use crate::worker::{Frame, Step, Worker, run_worker};
 
 /// A clock that stands still: time is not what is modelled.
 struct StillClock(Instant);
@@ -70,7 +71,7 @@ impl Driver for LoomDriver {
         let mut woken = lock(&self.woken);
         // The clock stands still: what is not due now never will be.
         while !*woken && timeout != Some(Duration::ZERO) {
-            woken = crate::sync::unpoison(self.wake.wait(woken));
+            woken = crate::machine::sync::unpoison(self.wake.wait(woken));
         }
         *woken = false;
     }
@@ -105,11 +106,11 @@ fn colored<T: Send + 'static>(shared: &Arc<Shared>, home: usize, state: T) -> Co
         pinned: false,
         ..shared.default_traits(home)
     };
-    Colored::new(ColorRef::new(shared, 1, traits), state)
+    Colored::new(ColorRef::new(None, shared, 1, traits), state)
 }
 
 /// How long the search of a model with two workers takes at the most.
-const SEARCH_MAX: Duration = Duration::from_secs(120);
+const SEARCH_MAX: Duration = Duration::from_secs(60);
 
 /// Models with two whole workers have many more steps: one preemption fewer than
 /// `LOOM_MAX_PREEMPTIONS` (default 2) keeps them within a minute, and a deeper search
@@ -219,7 +220,7 @@ impl Gate {
     fn wait_for(&self, events: usize) {
         let mut run = lock(&self.run);
         while *run < events {
-            run = crate::sync::unpoison(self.changed.wait(run));
+            run = crate::machine::sync::unpoison(self.changed.wait(run));
         }
     }
 }
@@ -325,8 +326,12 @@ fn deliver(color: &Colored<Watched>, value: u32) -> Option<OwnedColor> {
 #[allow(unsafe_code)]
 fn run_alone(event: crate::event::Event, shared: &Arc<Shared>, owned: &OwnedColor) {
     let worker = Worker::new(Arc::clone(shared), 0, Box::new([]));
+    let frame = Frame {
+        worker: &worker,
+        color: owned,
+    };
     // SAFETY: the caller owns the color.
-    unsafe { event.run(&crate::context::Context::new(&worker, owned)) };
+    unsafe { event.run(&NodePool::new(&shared.free_nodes), frame.place()) };
 }
 
 /// A worker that goes to sleep and a thread that posts: the worker always wakes.

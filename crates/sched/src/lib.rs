@@ -36,11 +36,12 @@ pub use batch::{BATCH_THRESHOLD, Batch, SHORT_EVENT_CYCLES};
 pub use bundle::{BUNDLE_COLORS, Bundle, ReadyColor, Ticketed};
 pub use color_queue::{ColorQueue, Event};
 pub use core_queue::CoreQueue;
-pub use cost::{COST_UNKNOWN_CYCLES, Ewma, time_left_cycles};
+pub use cost::{COST_UNKNOWN_CYCLES, Ewma};
 pub use event_queue::{EventFifo, FifoEvent, Stolen};
 pub use list::{Link, Linked, List};
 pub use penalty::{
     AfterMove, Belief, MOVE_CYCLES, PENALTY_LEARNED_MAX, PENALTY_SAMPLES_MIN, Penalty,
+    time_left_cycles,
 };
 pub use policy::{Heuristics, Policy, QueueKind, UnknownPolicy};
 pub use steal_queue::StealQueue;

@@ -189,6 +189,23 @@ impl Belief {
     }
 }
 
+/// The time-left weight of one event: its cost divided by its handler's penalty.
+///
+/// Seed 000, section IV-B, penalty-aware stealing: a penalty makes an event look
+/// shorter than it is, so that its color is stolen later. An event weighs at least one
+/// cycle, so that no pending event is invisible.
+///
+/// ```
+/// use mely_sched::{Penalty, time_left_cycles};
+/// assert_eq!(time_left_cycles(10_000, Penalty::annotated(1_000)), 10);
+/// assert_eq!(time_left_cycles(10_000, Penalty::NONE), 10_000);
+/// assert_eq!(time_left_cycles(10, Penalty::annotated(1_000)), 1);
+/// ```
+#[inline]
+pub fn time_left_cycles(cost_cycles: u32, penalty: Penalty) -> u32 {
+    penalty.divide(cost_cycles).max(1)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

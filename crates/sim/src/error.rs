@@ -24,6 +24,17 @@ pub enum Error {
     Output(io::Error),
     /// This machine could not be measured.
     Calibration(String),
+    /// A benchmark could not be run.
+    Bench(mely_bench::Error),
+    /// A machine is compared that is not here.
+    NotHere {
+        /// Its name.
+        machine: String,
+        /// Its cores.
+        cores: usize,
+        /// The cores that are here.
+        here: usize,
+    },
     /// A simulation could not be begun, or could not go on.
     Simulation(SimulationError),
     /// A workload needs more cores than the machine has.
@@ -80,6 +91,7 @@ impl Error {
             self,
             Error::Machine(MachineError::Unknown { .. } | MachineError::Cores { .. })
                 | Error::TooFewCores(_)
+                | Error::NotHere { .. }
         )
     }
 }
@@ -91,6 +103,16 @@ impl fmt::Display for Error {
             Error::File { path, source } => write!(f, "{}: {source}", path.display()),
             Error::Output(source) => write!(f, "standard output: {source}"),
             Error::Calibration(what) => write!(f, "this machine cannot be measured: {what}"),
+            Error::Bench(error) => write!(f, "{error}"),
+            Error::NotHere {
+                machine,
+                cores,
+                here,
+            } => write!(
+                f,
+                "{machine} has {cores} cores, and {here} are here: give the file that `mely sim \
+                 calibrate` writes on this machine, or no --machine"
+            ),
             Error::Simulation(error) => write!(f, "the simulation: {error}"),
             Error::TooFewCores(error) => {
                 write!(f, "this workload needs a machine with more cores: {error}")
@@ -131,9 +153,11 @@ impl std::error::Error for Error {
                 Some(source)
             }
             Error::Simulation(error) => Some(error),
+            Error::Bench(error) => Some(error),
             Error::TooFewCores(error) => Some(error),
             Error::Trace { source, .. } => Some(source),
             Error::Calibration(_)
+            | Error::NotHere { .. }
             | Error::Broken { .. }
             | Error::Interrupted { .. }
             | Error::Empty { .. }

@@ -22,8 +22,8 @@ pub mod replay;
 pub mod scale;
 
 pub use commands::{
-    CalibrateOptions, ExploreOptions, MachinesOptions, PaperOptions, ReplayOptions, ScaleOptions,
-    Sim, run,
+    CalibrateOptions, CheckOptions, ExploreOptions, MachinesOptions, PaperOptions, ReplayOptions,
+    ScaleOptions, Sim, run,
 };
 pub use error::Error;
 

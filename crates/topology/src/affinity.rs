@@ -100,15 +100,43 @@ pub fn pin_current_thread(cpu: usize) -> io::Result<()> {
             ),
         ));
     }
-    let mut only = KernelSet::new();
-    only.set(cpu);
-    sched_setaffinity(None, &only).map_err(|errno| {
+    set_affinity(&CpuSet::single(cpu))
+}
+
+/// Makes the calling thread run on these CPUs only, wherever among them the system
+/// sees fit. What the process may not use of them is left out.
+///
+/// # Errors
+/// `InvalidInput` when nothing is left of them, or all have numbers of 1024 or more;
+/// otherwise what the system answers. The thread then runs where it ran.
+///
+/// ```
+/// use mely_topology::{allowed_cpus, pin_current_thread, restrict_current_thread};
+///
+/// let allowed = allowed_cpus();
+/// std::thread::spawn(move || {
+///     pin_current_thread(allowed.iter().next().unwrap()).unwrap();
+///     restrict_current_thread(&allowed).unwrap();
+///     assert_eq!(allowed_cpus(), allowed);
+/// })
+/// .join()
+/// .unwrap();
+/// ```
+pub fn restrict_current_thread(cpus: &CpuSet) -> io::Result<()> {
+    set_affinity(cpus)
+}
+
+fn set_affinity(cpus: &CpuSet) -> io::Result<()> {
+    let mut wanted = KernelSet::new();
+    let nameable = cpus.iter().filter(|&cpu| cpu < KernelSet::MAX_CPU);
+    nameable.for_each(|cpu| wanted.set(cpu));
+    sched_setaffinity(None, &wanted).map_err(|errno| {
         let error = io::Error::from(errno);
         let allowed = allowed_cpus();
         io::Error::new(
             error.kind(),
             format!(
-                "the thread cannot be pinned to CPU {cpu}: {error}; CPUs {allowed} are allowed"
+                "the thread cannot run on CPU {cpus} only: {error}; CPUs {allowed} are allowed"
             ),
         )
     })

@@ -24,6 +24,7 @@ use std::fmt;
 use std::path::Path;
 
 mod affinity;
+mod cpu_times;
 mod cpuset;
 mod distance;
 mod error;
@@ -35,7 +36,8 @@ mod synthetic;
 mod sysfs;
 mod tree;
 
-pub use affinity::{allowed_cpus, default_workers, pin_current_thread};
+pub use affinity::{allowed_cpus, default_workers, pin_current_thread, restrict_current_thread};
+pub use cpu_times::{CpuAccount, CpuTimes};
 pub use cpuset::CpuSet;
 pub use distance::Distance;
 pub use error::TopologyError;
@@ -205,6 +207,10 @@ impl Topology {
     /// ```
     #[must_use]
     pub fn detect() -> Self {
+        if cfg!(miri) {
+            // Hundreds of small files are slow to interpret, and tell of another machine.
+            return Self::flat(&allowed_cpus(), "an interpreter does not read /sys");
+        }
         Self::read(Path::new("/"))
             .unwrap_or_else(|error| Self::flat(&allowed_cpus(), error.to_string()))
     }

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use mely::Affinity;
+
 /// Why a run gave no figure. It names what could not be made or was lost.
 pub type Failure = Box<dyn std::error::Error + Send + Sync>;
 
@@ -10,6 +12,8 @@ pub type Failure = Box<dyn std::error::Error + Send + Sync>;
 pub struct Run {
     /// Worker threads.
     pub workers: usize,
+    /// Where those of Mely run.
+    pub affinity: Affinity,
     /// How long is measured, after a warm-up.
     pub time: Duration,
 }

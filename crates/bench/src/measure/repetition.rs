@@ -6,6 +6,7 @@ use std::io::{self, IsTerminal as _, Write};
 use std::path::PathBuf;
 
 use clap::Args;
+use mely::Affinity;
 
 use super::arguments;
 use super::disturbance::Usage;
@@ -26,6 +27,9 @@ pub struct Repetition {
     /// Worker threads of each; by default one for each core.
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub workers: Option<u16>,
+    /// Where workers of Mely run: auto, pinned, free.
+    #[arg(long, value_name = "A", default_value_t)]
+    pub affinity: Affinity,
     /// Keeps disturbed runs too, for a first look on a busy machine. The table says
     /// so; a file of figures cannot, so there is none.
     #[arg(long, conflicts_with = "json")]
@@ -146,6 +150,7 @@ mod tests {
         let repetition = Repetition {
             repeat: 2,
             workers: None,
+            affinity: mely::Affinity::default(),
             keep_disturbed: true,
             json: None,
         };
@@ -164,6 +169,7 @@ mod tests {
         let repetition = Repetition {
             repeat: 1,
             workers: None,
+            affinity: mely::Affinity::default(),
             keep_disturbed: false,
             json: None,
         };

@@ -50,6 +50,7 @@ pub(crate) fn run(options: &PeersOptions) -> Result<(), Error> {
     let repetition = &options.repetition;
     let run = Run {
         workers: arguments::workers(repetition.workers),
+        affinity: repetition.affinity,
         time: Duration::from_secs_f64(options.seconds),
     };
     let spin_rate = spin::checked()?;

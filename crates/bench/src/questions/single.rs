@@ -4,6 +4,7 @@ use std::io::Write as _;
 use std::time::Duration;
 
 use clap::Args;
+use mely::Affinity;
 
 use crate::contenders::implementation::{Allocator, Implementation};
 use crate::measure::arguments::{self, seconds};
@@ -25,6 +26,9 @@ pub struct SingleOptions {
     /// Worker threads; by default one for each core.
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub workers: Option<u16>,
+    /// Where workers of Mely run: auto, pinned, free.
+    #[arg(long, value_name = "A", default_value_t)]
+    pub affinity: Affinity,
     /// Prints JSON instead of a sentence.
     #[arg(long)]
     pub json: bool,
@@ -33,6 +37,7 @@ pub struct SingleOptions {
 pub(crate) fn run(options: &SingleOptions) -> Result<(), Error> {
     let run = Run {
         workers: arguments::workers(options.workers),
+        affinity: options.affinity,
         time: Duration::from_secs_f64(options.seconds),
     };
     let (workload, implementation) = (options.workload, options.implementation);

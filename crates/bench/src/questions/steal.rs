@@ -59,6 +59,7 @@ pub(crate) fn run(options: &StealOptions) -> Result<(), Error> {
     let repetition = &options.repetition;
     let run = Run {
         workers: arguments::workers(repetition.workers),
+        affinity: repetition.affinity,
         time: Duration::from_secs_f64(options.seconds),
     };
     spin::checked()?;
@@ -103,6 +104,7 @@ fn measure(policy: Policy, run: &Run) -> Result<Measured, Failure> {
     let _alone = alone();
     let conditions = Conditions {
         workers: run.workers,
+        affinity: run.affinity,
         yields: false,
     };
     with_metrics(&Mely::start(policy, conditions)?, run)
@@ -143,6 +145,7 @@ mod tests {
     fn a_run_gives_a_line() {
         let run = Run {
             workers: 2,
+            affinity: mely::Affinity::default(),
             time: Duration::from_millis(1),
         };
         let measured = measure(Policy::Adaptive, &run).unwrap();

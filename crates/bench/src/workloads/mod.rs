@@ -79,6 +79,7 @@ impl Workload {
         }
         let conditions = Conditions {
             workers: run.workers,
+            affinity: run.affinity,
             yields: self == Workload::Py,
         };
         let job = OnRuntime {
@@ -170,6 +171,7 @@ mod tests {
     fn every_implementation_runs_every_workload() {
         let run = Run {
             workers: 2,
+            affinity: mely::Affinity::default(),
             time: Duration::from_millis(1),
         };
         for implementation in Implementation::DEFAULT {

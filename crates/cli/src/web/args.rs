@@ -3,7 +3,7 @@
 use crate::units;
 use clap::{Args, ValueEnum};
 use mely::topology::CpuSet;
-use mely::{Policy, ReactorKind};
+use mely::{Affinity, Policy, ReactorKind};
 use mely_http::server::Address;
 use mely_http::{FollowSymlinks, Limits, Options};
 use std::path::{Path, PathBuf};
@@ -45,9 +45,13 @@ pub(super) struct RuntimeArgs {
     /// How many workers [default: one for each core that may be used].
     #[arg(long, value_name = "N")]
     pub(super) workers: Option<usize>,
-    /// The cores to pin workers to, such as 0-3,8.
+    /// The cores to use, such as 0-3,8.
     #[arg(long, value_name = "LIST")]
     pub(super) cores: Option<CpuSet>,
+    /// Where workers run: auto (each on a core of its own, until others want it too),
+    /// pinned, free.
+    #[arg(long, value_name = "A", default_value_t)]
+    pub(super) affinity: Affinity,
     /// How idle workers steal: libasync-smp-nosteal, libasync-smp, cfse-cache,
     /// cfse-batch, cfse-pinning, cfse (one queue of events for each core);
     /// mely-nosteal, mely-base, mely-timeleft, mely-penalty, mely-locality, mely,

@@ -80,6 +80,7 @@ impl WebArgs {
         let given = &self.runtime;
         let mut builder = Runtime::builder()
             .policy(given.policy)
+            .affinity(given.affinity)
             .reactor(given.reactor())
             .warn_after(WARN_AFTER);
         if let Some(workers) = given.workers {

@@ -5,5 +5,6 @@ mod docs_tree;
 mod process;
 mod replay;
 mod sim;
+mod sim_same;
 mod trace;
 mod web;

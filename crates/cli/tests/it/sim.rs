@@ -90,7 +90,7 @@ fn a_table_of_a_paper_is_printed_and_kept() {
     assert_eq!(cell["row"], "cfse");
     assert_eq!(cell["column"], "rate/nosteal");
     assert_eq!(cell["paper"], 1.02);
-    assert_eq!(cell["calibrated"], false);
+    assert_eq!(cell["standing"], "predicted");
     assert!(cell["simulated"].as_f64().unwrap() > 0.5, "{cells}");
 }
 
@@ -187,4 +187,69 @@ fn explore_refuses_what_it_cannot_do() {
         assert_eq!(code, 2, "{said}");
         assert!(said.contains(part), "{said}");
     }
+}
+
+#[test]
+fn simulations_are_compared_with_this_machine() {
+    let root = tempfile::tempdir().unwrap();
+    let path = root.path().join("check.json");
+    let mut arguments = vec!["check", "--seconds", "0.005", "--repeat", "1"];
+    arguments.extend(["--policy", "libasync-smp,adaptive"]);
+    arguments.extend(["--json", path.to_str().unwrap()]);
+    let (code, out, said) = sim(&arguments);
+    assert_eq!((code, said.as_str()), (0, ""));
+    for part in ["measured/simulated", "cache-efficient", "of 6 ratios are"] {
+        assert!(out.contains(part), "{out}");
+    }
+    let cells = std::fs::read_to_string(&path).unwrap();
+    let cells: serde_json::Value = serde_json::from_str(&cells).unwrap();
+    let cells = cells.as_array().unwrap();
+    assert_eq!(cells.len(), 6);
+    for cell in cells {
+        let of = |name: &str| cell[name].as_f64().unwrap();
+        assert!(of("simulated") > 0.0 && of("min") > 0.0, "{cell}");
+        // But for what a reader of JSON rounds.
+        let ratio = of("measured") / of("simulated");
+        assert!((of("ratio") / ratio - 1.0).abs() < 1e-9, "{cell}");
+        assert_eq!(cell["runs"], 1);
+    }
+    let whence = std::fs::read_to_string(path.with_extension("machine.json")).unwrap();
+    assert!(
+        whence.contains("sim check") && whence.contains("measured"),
+        "{whence}"
+    );
+}
+
+#[test]
+fn what_cannot_be_compared_is_told() {
+    let (code, _, said) = sim(&["check", "--machine", "xeon-8592-2s"]);
+    assert_eq!(code, 2);
+    for part in ["xeon-8592-2s", "are here", "mely sim calibrate"] {
+        assert!(said.contains(part), "{said}");
+    }
+    for (argument, value) in [
+        ("--seconds", "0"),
+        ("--repeat", "0"),
+        ("--policy", "fastest"),
+    ] {
+        let (code, _, said) = sim(&["check", argument, value]);
+        assert_eq!(code, 2, "{said}");
+        assert!(said.contains(value), "{said}");
+    }
+    let file = [
+        "check",
+        "--json",
+        "/no/such/dir/check.json",
+        "--policy",
+        "mely",
+    ];
+    let (code, _, said) = sim(&[&file[..], &["--seconds", "0.001", "--repeat", "1"]].concat());
+    assert_eq!(code, 1);
+    assert!(said.contains("/no/such/dir/check.json"), "{said}");
+    let (code, help, _) = sim(&["check", "--help"]);
+    assert_eq!(code, 0);
+    assert!(
+        help.contains("--json") && help.contains("--repeat"),
+        "{help}"
+    );
 }

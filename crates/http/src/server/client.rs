@@ -5,10 +5,8 @@
 
 use super::Shared;
 use super::clock::now;
-use super::gate::Gate;
 use super::handlers::{
-    CHECK_IN_CACHE, CLOSE, DEC_CLIENT_ACCEPTED, PARSE_REQUEST, READ_REQUEST, TIMEOUT,
-    WRITE_RESPONSE,
+    CHECK_IN_CACHE, CLOSE, PARSE_REQUEST, READ_REQUEST, TIMEOUT, WRITE_RESPONSE,
 };
 use super::stats::WorkerCounts;
 use super::transfer;
@@ -16,7 +14,7 @@ use crate::connection::{Connection, Step};
 use crate::date::Now;
 use crate::output::Output;
 use mely::net::{Readiness, Watch};
-use mely::{Colored, Context, Timer};
+use mely::{Context, Timer};
 use rustix::io::Errno;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
@@ -32,11 +30,11 @@ type Cx<'a> = Context<'a, Slot>;
 /// When to look again at a connection whose deadline passed while it was at work.
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
-/// How the gate knows a connection.
+/// How a connection was let in.
 pub(super) struct Membership {
-    pub(super) gate: Colored<Gate>,
-    pub(super) key: usize,
     pub(super) refused: bool,
+    /// Tells who let it in that it has ended.
+    pub(super) leave: Box<dyn FnOnce() + Send>,
 }
 
 /// What a connection waits for.
@@ -296,10 +294,9 @@ pub(super) fn close(slot: &mut Slot, _cx: &mut Cx<'_>) {
         return;
     };
     client.cancel_timer();
-    let Membership { gate, key, refused } = &client.membership;
-    let (key, refused) = (*key, *refused);
-    gate.via(&DEC_CLIENT_ACCEPTED)
-        .post(move |gate, cx| gate.left(key, refused, cx));
+    // What else is in it goes at the end of the block, the watch before the socket.
+    let client = *client;
+    (client.membership.leave)();
 }
 
 /// Close: asks for the end of the connection after what is being answered.

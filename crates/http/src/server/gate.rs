@@ -1,10 +1,10 @@
 //! The gate: who may come in. Its events have color 1, as in the paper.
 
 use super::Shared;
-use super::address::Listener;
 use super::client::{self, Client, Slot};
 use super::clock::now;
-use super::handlers::{ACCEPT, CLOSE, PARSE_REQUEST, REGISTER_FD};
+use super::handlers::{ACCEPT, CLOSE, DEC_CLIENT_ACCEPTED, PARSE_REQUEST, REGISTER_FD};
+use super::listener::Listener;
 use crate::connection::Connection;
 use crate::status::Status;
 use mely::net::Watch;
@@ -139,10 +139,14 @@ impl Gate {
             counts.accepted.add(1);
         }
         let entry = self.clients.vacant_entry();
+        let (gate, key) = (cx.colored(), entry.key());
+        let leave = move || {
+            gate.via(&DEC_CLIENT_ACCEPTED)
+                .post(move |gate, cx| gate.left(key, refused, cx));
+        };
         let membership = client::Membership {
-            gate: cx.colored(),
-            key: entry.key(),
             refused,
+            leave: Box::new(leave),
         };
         let client = Client::new(
             connection,
@@ -207,7 +211,7 @@ impl Gate {
     }
 
     /// A connection has been closed.
-    pub(super) fn left(&mut self, key: usize, refused: bool, cx: &mut Context<'_, Self>) {
+    fn left(&mut self, key: usize, refused: bool, cx: &mut Context<'_, Self>) {
         self.clients.try_remove(key);
         match refused {
             true => self.refusing -= 1,

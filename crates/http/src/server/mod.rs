@@ -26,6 +26,7 @@ mod clock;
 mod error;
 mod gate;
 mod handlers;
+mod listener;
 mod options;
 mod stats;
 mod text;
@@ -39,9 +40,9 @@ pub use text::TextServer;
 
 use crate::response::Protocol;
 use crate::site::Site;
-use address::Listener;
 use gate::{Entrance, Gate};
 use handlers::{ACCEPT, CLOSE};
+use listener::Listener;
 use mely::net::Watch;
 use mely::{Colored, Handle};
 use stats::Counts;

@@ -4,8 +4,9 @@
 //! may have, and its events do not mix with the paper's handlers in the metrics.
 
 use super::ServerError;
-use super::address::{Address, Listener};
+use super::address::Address;
 use super::clock::now;
+use super::listener::Listener;
 use super::transfer;
 use crate::parser::{Parsed, RequestParser};
 use crate::request::Method;

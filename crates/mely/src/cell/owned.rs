@@ -8,71 +8,70 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed};
 
 use mely_sched::{Link, Linked, ReadyColor};
 
-use super::{CellPool, ColorCell, ColorRef, Here, Traits, WorkerIndex};
+use super::{CellPool, ColorCell, ColorRef, Here, Realm, Traits, WorkerIndex};
 use crate::event::Event;
-use crate::handler::HandlerId;
-use crate::panics::drop_safely;
-use crate::prefetch;
-use crate::probe;
-use crate::region::Access;
-use crate::worker::Worker;
+use crate::event::handler::HandlerId;
+use crate::machine::panics::drop_safely;
+use crate::machine::region::Access;
+use crate::machine::sync::Arc;
+use crate::machine::{prefetch, probe};
 
 /// The right to run a color; also a counted reference.
 ///
 /// Dropping it drops the pending events, counted as abandoned, and leaves the
 /// color idle.
 #[repr(transparent)]
-pub(crate) struct OwnedColor(NonNull<ColorCell>);
+pub(crate) struct OwnedColor<R: Realm>(NonNull<ColorCell<R>>);
 
 // SAFETY: there is one owner at a time, and moving it through a queue orders what
 // the old and the new owner do.
-unsafe impl Send for OwnedColor {}
+unsafe impl<R: Realm> Send for OwnedColor<R> {}
 
 // SAFETY: the cell is given up and taken back as it is; the link is a plain field.
-unsafe impl Linked for OwnedColor {
-    type Target = ColorCell;
+unsafe impl<R: Realm> Linked for OwnedColor<R> {
+    type Target = ColorCell<R>;
 
     #[inline]
-    fn into_raw(self) -> NonNull<ColorCell> {
+    fn into_raw(self) -> NonNull<ColorCell<R>> {
         ManuallyDrop::new(self).0
     }
 
     #[inline]
-    unsafe fn from_raw(raw: NonNull<ColorCell>) -> Self {
+    unsafe fn from_raw(raw: NonNull<ColorCell<R>>) -> Self {
         Self(raw)
     }
 
     #[inline]
-    unsafe fn link<'a>(raw: NonNull<ColorCell>) -> &'a Link<ColorCell> {
+    unsafe fn link<'a>(raw: NonNull<ColorCell<R>>) -> &'a Link<ColorCell<R>> {
         probe::touch(raw.as_ptr(), Access::Read);
         // SAFETY: the caller vouches that the cell is live.
         unsafe { &(*raw.as_ptr()).link }
     }
 }
 
-impl OwnedColor {
+impl<R: Realm> OwnedColor<R> {
     /// Whether this is the owner of that color.
     #[inline]
-    pub(crate) fn is_of(&self, color: &ColorRef) -> bool {
+    pub(crate) fn is_of(&self, color: &ColorRef<R>) -> bool {
         self.0 == color.0
     }
 
     /// For whoever has just opened the inbox.
     #[inline]
-    pub(super) fn claim(color: &ColorRef) -> Self {
+    pub(super) fn claim(color: &ColorRef<R>) -> Self {
         Self(ManuallyDrop::new(color.clone()).0)
     }
 
     /// For the worker that has taken this event from its queue of events, where
     /// all events of the color wait: nobody else can own it.
-    pub(super) fn claim_for(color: ColorRef, event: Event) -> Self {
+    pub(super) fn claim_for(color: ColorRef<R>, event: Event) -> Self {
         assert!(color.cell().inbox.open(), "a color has one owner");
         color.cell().queue.push(event);
         Self(ManuallyDrop::new(color).0)
     }
 
     #[inline]
-    pub(super) fn cell(&self) -> &ColorCell {
+    pub(super) fn cell(&self) -> &ColorCell<R> {
         // SAFETY: an owner counts as a reference.
         unsafe { self.0.as_ref() }
     }
@@ -126,14 +125,14 @@ impl OwnedColor {
     }
 
     /// A reference for others.
-    pub(crate) fn to_ref(&self) -> ColorRef {
+    pub(crate) fn to_ref(&self) -> ColorRef<R> {
         self.cell().marks.give_out();
         ColorRef::clone(&self.borrow())
     }
 
     /// Lends this owner as a reference.
     #[inline]
-    fn borrow(&self) -> ManuallyDrop<ColorRef> {
+    fn borrow(&self) -> ManuallyDrop<ColorRef<R>> {
         ManuallyDrop::new(ColorRef(self.0))
     }
 
@@ -220,11 +219,10 @@ impl OwnedColor {
         }
     }
 
-    /// A fresh color that nobody else refers to, owned by `worker` from the start.
+    /// A fresh color that nobody else refers to, owned from the start.
     #[inline]
-    pub(crate) fn fresh(worker: &Worker, id: u64, traits: Traits) -> Self {
-        let reused = worker.cells().take();
-        let mut cell = reused.unwrap_or_else(|| ColorCell::new(worker.shared()));
+    pub(crate) fn fresh(pool: &CellPool<R>, realm: &Arc<R>, id: u64, traits: Traits) -> Self {
+        let mut cell = pool.take().unwrap_or_else(|| ColorCell::new(realm));
         cell.begin(id, traits);
         cell.inbox.begin(true);
         // It is made where it runs.
@@ -288,7 +286,7 @@ impl OwnedColor {
     /// Gives up a color without events, on a worker whose unused cells these are;
     /// gives it back if there are some.
     #[inline]
-    pub(crate) fn release(self, cells: &CellPool) -> Result<(), Self> {
+    pub(crate) fn release(self, cells: &CellPool<R>) -> Result<(), Self> {
         match self.try_end() {
             // SAFETY: the last reference, which the ending holds, is given up.
             Ok(Some(ended)) => unsafe { ColorCell::end_into(ended, cells) },
@@ -312,7 +310,7 @@ impl OwnedColor {
     /// Closes a color without events. Where the owner's was the last reference,
     /// it is the caller's now, who must end the cell.
     #[inline]
-    fn try_end(self) -> Result<Option<NonNull<ColorCell>>, Self> {
+    fn try_end(self) -> Result<Option<NonNull<ColorCell<R>>>, Self> {
         let cell = self.cell();
         if !cell.queue.is_empty() {
             return Err(self);
@@ -345,13 +343,13 @@ impl OwnedColor {
     }
 }
 
-impl Drop for OwnedColor {
+impl<R: Realm> Drop for OwnedColor<R> {
     fn drop(&mut self) {
         let mut owned = Self(self.0);
         loop {
-            let shared = &owned.cell().shared;
+            let realm = owned.cell().realm();
             owned.discard(u32::MAX, |event| {
-                shared.count_abandoned(event.handler_info().name)
+                realm.count_abandoned(event.handler_info().name)
             });
             match owned.release_anywhere() {
                 Ok(()) => return,
@@ -361,7 +359,7 @@ impl Drop for OwnedColor {
     }
 }
 
-impl ReadyColor for OwnedColor {
+impl<R: Realm> ReadyColor for OwnedColor<R> {
     #[inline]
     fn len(&self) -> u32 {
         self.cell().queue.len()

@@ -3,9 +3,9 @@
 
 use std::sync::atomic::Ordering::{Acquire, Release};
 
-use super::{ColorCell, ColorRef};
+use super::{ColorCell, ColorRef, Realm};
 
-impl Drop for ColorRef {
+impl<R: Realm> Drop for ColorRef<R> {
     #[inline]
     fn drop(&mut self) {
         // Release: all that was done through this reference comes before the end of
@@ -16,7 +16,7 @@ impl Drop for ColorRef {
     }
 }
 
-impl ColorRef {
+impl<R: Realm> ColorRef<R> {
     /// Ends the color: this was the last reference.
     #[cold]
     fn end(&mut self) {

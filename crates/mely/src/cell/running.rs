@@ -7,29 +7,33 @@ use core::ptr::{self, NonNull};
 
 use mely_sched::Linked;
 
-use super::{ColorCell, OwnedColor};
+use super::{ColorCell, OwnedColor, Realm};
 
 /// The place of the color that a worker runs, from where it is lent to its events. A
 /// panic leaves it there.
-#[derive(Default)]
-pub(crate) struct Running(Cell<Option<NonNull<ColorCell>>>);
+pub(crate) struct Running<R: Realm>(Cell<Option<NonNull<ColorCell<R>>>>);
 
 /// A color lent by its place, which keeps it until the event is over.
-#[derive(Clone, Copy)]
 #[repr(transparent)]
-pub(crate) struct Lent(NonNull<ColorCell>);
+pub(crate) struct Lent<R: Realm>(NonNull<ColorCell<R>>);
 
-impl Running {
+impl<R: Realm> Default for Running<R> {
+    fn default() -> Self {
+        Self(Cell::new(None))
+    }
+}
+
+impl<R: Realm> Running<R> {
     /// Puts a color into the empty place.
     #[inline]
-    pub(crate) fn put(&self, color: OwnedColor) {
+    pub(crate) fn put(&self, color: OwnedColor<R>) {
         let before = self.0.replace(Some(color.into_raw()));
         debug_assert!(before.is_none(), "a worker runs one color at a time");
     }
 
     /// Takes the color out, between two events: nothing that was lent may be left.
     #[inline]
-    pub(crate) fn take(&self) -> Option<OwnedColor> {
+    pub(crate) fn take(&self) -> Option<OwnedColor<R>> {
         // SAFETY: `put` gave up exactly this owner.
         self.0
             .take()
@@ -38,24 +42,32 @@ impl Running {
 
     /// Lends the color for as long as an event runs.
     #[inline]
-    pub(crate) fn lend(&self) -> Option<Lent> {
+    pub(crate) fn lend(&self) -> Option<Lent<R>> {
         self.0.get().map(Lent)
     }
 }
 
-impl Drop for Running {
+impl<R: Realm> Drop for Running<R> {
     fn drop(&mut self) {
         drop(self.take());
     }
 }
 
-impl Deref for Lent {
-    type Target = OwnedColor;
+impl<R: Realm> Clone for Lent<R> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<R: Realm> Copy for Lent<R> {}
+
+impl<R: Realm> Deref for Lent<R> {
+    type Target = OwnedColor<R>;
 
     #[inline]
-    fn deref(&self) -> &OwnedColor {
+    fn deref(&self) -> &OwnedColor<R> {
         // SAFETY: an owner is this pointer and no more (`repr(transparent)`), and it is
         // in the place for as long as the loan lasts.
-        unsafe { &*ptr::from_ref(&self.0).cast::<OwnedColor>() }
+        unsafe { &*ptr::from_ref(&self.0).cast::<OwnedColor<R>>() }
     }
 }

@@ -4,7 +4,7 @@
 use core::ptr::NonNull;
 
 use crate::event::StatePtr;
-use crate::panics::drop_safely;
+use crate::machine::panics::drop_safely;
 
 /// A state, and the one that the color was given before it.
 struct Owned<T> {

@@ -3,15 +3,15 @@
 use std::time::{Duration, Instant};
 
 use super::Colored;
-use crate::context::Context;
-use crate::error::{CallError, PostError};
+use crate::cell::room::Room;
+use crate::color::context::Context;
+use crate::color::error::{CallError, PostError};
+use crate::color::reply::{self, Reply};
 use crate::event::Event;
-use crate::handler::{Handler, Weight};
-use crate::panics::drop_refused;
-use crate::reply::{self, Reply};
-use crate::room::Room;
-use crate::shared::Refusal;
-use crate::timers::{Delayed, Timer};
+use crate::event::handler::{Handler, Weight};
+use crate::machine::panics::drop_refused;
+use crate::shared::admission::{Poster, Refusal};
+use crate::shared::timers::{Delayed, Timer};
 use crate::worker::{self, Worker};
 
 /// A color together with the [`Handler`] that its events are of.
@@ -74,26 +74,31 @@ impl<T: Send + 'static> Via<'_, T> {
             true => room,
             false => Room::Unbounded,
         };
+        let refused = |refusal, event| match refusal {
+            Refusal::Full => PostError::Full(event),
+            Refusal::Closed => PostError::Closed(event),
+        };
         worker::with_any_current(|worker| {
             // Of the color itself nothing is read until its line has come.
-            let worker = worker.filter(|worker| origin.is_of(worker.shared().number));
-            let shared = worker.map_or_else(|| color.shared(), Worker::shared);
-            if let Err(refusal) = shared.admit(color, worker, room) {
-                return Err(match refusal {
-                    Refusal::Full => PostError::Full(event),
-                    Refusal::Closed => PostError::Closed(event),
-                });
-            }
-            let state = self.target.state;
-            let event = match worker {
+            match worker.filter(|worker| origin.is_of(worker.shared().number)) {
                 Some(worker) => {
+                    let admitted = worker.shared().admit(worker.poster(), || room.take(color));
+                    if let Err(refusal) = admitted {
+                        return Err(refused(refusal, event));
+                    }
                     // While the event is made, the color comes from wherever it is.
                     color.prefetch_for_post();
-                    worker.event(self.handler, state, event)
+                    let event = worker.event(self.handler, self.target.state, event);
+                    worker.post(color, event);
                 }
-                None => self.unweighed(event),
-            };
-            shared.post(color, event, worker);
+                None => {
+                    let shared = color.shared();
+                    if let Err(refusal) = shared.admit(Poster::Outside, || room.take(color)) {
+                        return Err(refused(refusal, event));
+                    }
+                    shared.post_from_outside(color, self.unweighed(event));
+                }
+            }
             Ok(())
         })
     }
@@ -132,7 +137,8 @@ impl<T: Send + 'static> Via<'_, T> {
         let color = &self.target.color;
         let shared = color.shared();
         worker::with_current(shared, |worker| {
-            if shared.admit(color, worker, Room::Later).is_err() {
+            let poster = worker.map_or(Poster::Outside, Worker::poster);
+            if shared.admit(poster, || Room::Later.take(color)).is_err() {
                 drop_refused(event);
                 return Timer::refused(shared);
             }
@@ -140,10 +146,7 @@ impl<T: Send + 'static> Via<'_, T> {
             let event = self.unweighed(event);
             let timer = Timer::pending(shared, keeper, color.clone(), event);
             let delayed = Delayed::new(at, timer.clone());
-            match worker {
-                Some(worker) => worker.keep_timer(delayed),
-                None => shared.send_timer(keeper, delayed),
-            }
+            shared.set_timer(keeper, delayed);
             timer
         })
     }
@@ -165,7 +168,7 @@ impl<T: Send + 'static> Via<'_, T> {
             Ok(()) => reply,
             Err(refused) => {
                 let error = CallError::from(&refused);
-                drop(refused);
+                drop_refused(refused);
                 let (answerer, reply) = reply::channel(runtime);
                 answerer.answer(Err(error));
                 reply

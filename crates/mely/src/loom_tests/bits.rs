@@ -3,8 +3,8 @@
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use super::*;
-use crate::reactor::bits::ReadyBits;
-use crate::sync::{AtomicBool, AtomicUsize};
+use crate::machine::sync::{AtomicBool, AtomicUsize};
+use crate::outside::reactor::bits::ReadyBits;
 
 /// A watch whose events are run one at a time by whoever calls `run`, as those of a color
 /// are.

@@ -1,7 +1,7 @@
 //! Models of the last references to colors, and of destructors that post.
 
 use super::*;
-use crate::pool::{Pool, Reserve};
+use crate::memory::pool::{Pool, Reserve};
 
 /// Posts 1 and 2 to a color when it is dropped.
 pub(super) struct PostsWhenDropped {

@@ -1,8 +1,8 @@
 //! Models of what a worker gives while a long event holds it.
 
 use super::*;
-use crate::held;
-use crate::idle::Idle;
+use crate::queue::held;
+use crate::shared::idle::Idle;
 
 fn take_all(taker: &mut held::Taker<u32>) -> Vec<u32> {
     let claims = core::iter::from_fn(|| taker.claim(2, |_| true));

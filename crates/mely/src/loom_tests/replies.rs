@@ -5,9 +5,9 @@ use core::task::{Context, Poll, Waker};
 use std::task::Wake;
 
 use super::*;
-use crate::error::CallError;
-use crate::origin::RuntimeNumber;
-use crate::reply;
+use crate::cell::origin::RuntimeNumber;
+use crate::color::error::CallError;
+use crate::color::reply;
 
 impl Wake for Gate {
     fn wake(self: std::sync::Arc<Self>) {

@@ -1,7 +1,7 @@
 //! Models of `with`: a section that borrows from the stack of whoever waits for it.
 
 use super::*;
-use crate::error::CallError;
+use crate::color::error::CallError;
 
 /// When `with` returns, nobody reaches what the section has borrowed: it has run, or its
 /// event is gone, whatever the runtime was doing.

@@ -5,9 +5,9 @@ use core::task::{Context, Poll, Waker};
 use std::sync::atomic::Ordering::{Acquire, Release};
 
 use super::*;
-use crate::error::CallError;
-use crate::reply::Reply;
-use crate::sync::AtomicBool;
+use crate::color::error::CallError;
+use crate::color::reply::Reply;
+use crate::machine::sync::AtomicBool;
 
 /// Where a future waits until it is told.
 struct Line {

@@ -1,35 +1,52 @@
 //! Models of timers: one of those who fire and cancel gets the event.
 
 use super::*;
-use crate::timers::{Delayed, Timer};
+use crate::shared::timers::{Delayed, Timer};
 
 fn timer(shared: &Arc<Shared>, state: Counted) -> Timer {
-    let color = colored(shared, 0, ());
+    let traits = shared.default_traits(0);
+    let id = shared.color_id();
+    let color = Colored::new(ColorRef::new(None, shared, id, traits), ());
     let event = color.new_event(move |(), _cx| drop(state));
     Timer::pending(shared, 0, color.color_ref().clone(), event)
 }
 
-/// A timer is fired beside two that cancel it: one of them has it, and its event goes
-/// once.
+/// A worker fires its timers while another one does it for it, and the program cancels one
+/// of the two timers: each goes once, and what is posted is in order.
 #[test]
 fn loom_a_timer_fires_or_is_cancelled() {
     loom::model(|| {
         let (shared, drops) = (shared(1), Drops::new());
-        let timer = timer(&shared, drops.counted());
-        let delayed = Delayed::new(shared.clock.now(), timer.clone());
-        let firing = thread::spawn(move || delayed.fire().is_some());
-        let other = timer.clone();
-        let cancelling = thread::spawn(move || other.cancel());
-        let results = [
-            timer.cancel(),
-            cancelling.join().unwrap(),
-            firing.join().unwrap(),
-        ];
-        let firsts = results.iter().filter(|&&first| first).count();
-        assert_eq!((firsts, drops.count()), (1, 1), "{results:?}");
-        assert!(!timer.is_pending());
-        let cancelled = shared.outside.cancelled.get();
-        assert_eq!(cancelled, u64::from(!results[2]));
+        let set = [(); 2].map(|()| timer(&shared, drops.counted()));
+        let now = shared.clock.now();
+        let timers = &shared.remotes[0].timers;
+        for timer in &set {
+            timers.keep(Delayed::new(now, timer.clone()), 2);
+        }
+        let posted = Arc::new(Mutex::new(Vec::new()));
+        let fire = |shared: &Arc<Shared>, posted: &Mutex<Vec<u64>>| {
+            let post = |color: &ColorRef, event| {
+                drop(event);
+                lock(posted).push(color.id());
+            };
+            let now = shared.clock.now();
+            while shared.remotes[0].timers.fire(now, post).is_some() {}
+        };
+        let firing = {
+            let (shared, posted) = (Arc::clone(&shared), Arc::clone(&posted));
+            thread::spawn(move || fire(&shared, &posted))
+        };
+        let second = set[1].clone();
+        let cancelling = thread::spawn(move || second.cancel());
+        fire(&shared, &posted);
+        let cancelled = [false, cancelling.join().unwrap()];
+        firing.join().unwrap();
+        let fired = lock(&posted).len();
+        let count = shared.outside_counts.cancelled.get();
+        assert_eq!((drops.count(), fired as u64 + count), (2, 2));
+        assert_eq!(count, u64::from(cancelled[1]), "{cancelled:?}");
+        assert!(lock(&posted).is_sorted());
+        assert!(set.iter().all(|timer| !timer.is_pending()));
     });
 }
 
@@ -38,7 +55,6 @@ fn loom_a_timer_fires_or_is_cancelled() {
 fn loom_a_timer_ends_once_beside_the_end() {
     loom::model(|| {
         let (shared, drops) = (shared(1), Drops::new());
-        shared.make_system_colors();
         let worker = start(&shared, 0);
         let color = colored(&shared, 0, Watched::new());
         let state = drops.counted();
@@ -57,7 +73,7 @@ fn loom_a_timer_ends_once_beside_the_end() {
         stopping.join().unwrap();
         stop(&shared, vec![worker]);
         assert!(!timer.is_pending() && !timer.cancel());
-        let counts = &shared.outside;
+        let counts = &shared.outside_counts;
         assert!(!cancelled || counts.cancelled.get() == 1);
         assert_eq!(drops.count(), 1);
     });
@@ -68,7 +84,6 @@ fn loom_a_timer_ends_once_beside_the_end() {
 fn loom_what_a_cancelled_timer_posts_is_run() {
     loom::model(|| {
         let shared = shared(1);
-        shared.make_system_colors();
         let worker = start(&shared, 0);
         let (color, gate) = (colored(&shared, 0, Watched::new()), Gate::new());
         let posts = colors::PostsWhenDropped::new(&color, &gate);

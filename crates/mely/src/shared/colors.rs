@@ -3,10 +3,15 @@
 use std::sync::atomic::Ordering::AcqRel;
 
 use super::Shared;
-use crate::cell::{ColorRef, Traits, UNBOUNDED};
-use crate::panics::drop_safely;
-use crate::reactor::Reactor;
-use crate::sync::{Arc, unpoison};
+use crate::cell::Traits;
+use crate::machine::driver::Sources;
+use crate::machine::panics::drop_safely;
+use crate::machine::sync::{Arc, unpoison};
+use crate::shared::ColorRef;
+
+/// The number of the color that all readiness goes through where there is a single
+/// reactor.
+pub(crate) const POLL_COLOR: u16 = 0;
 
 impl Shared {
     /// The color with a small number, which lives as long as the runtime. As in
@@ -20,30 +25,12 @@ impl Shared {
                 pinned: number == 0 && self.has_fifos(),
                 ..self.default_traits(home)
             };
-            ColorRef::new(self, u64::from(number), traits)
+            ColorRef::new(None, self, u64::from(number), traits)
         };
         match &mut *small {
             Some(small) => small.entry(number).or_insert_with(make).clone(),
             None => make(),
         }
-    }
-
-    /// Makes the pinned color of each worker.
-    pub(crate) fn make_system_colors(self: &Arc<Self>) {
-        let mut system = unpoison(self.system.lock());
-        system.extend((0..self.remotes.len()).map(|home| {
-            let traits = Traits {
-                pinned: true,
-                capacity: UNBOUNDED,
-                ..self.default_traits(home)
-            };
-            ColorRef::new(self, self.next_color_id(), traits)
-        }));
-    }
-
-    /// The pinned color of a worker; `None` once the runtime has ended.
-    pub(crate) fn system_color(&self, worker: usize) -> Option<ColorRef> {
-        unpoison(self.system.lock()).get(worker).cloned()
     }
 
     /// One worker has ended. The last one ends what is left: no event will run any more.
@@ -57,14 +44,12 @@ impl Shared {
     /// Ends what would else keep itself alive: colors in their own states, watches in the
     /// state that they post to, the colors that the runtime itself keeps.
     fn end(&self) {
-        let system = std::mem::take(&mut *unpoison(self.system.lock()));
         let small = unpoison(self.small.lock()).take();
         let watch = unpoison(self.single_watch.lock()).take();
-        drop_safely((system, small, watch));
+        drop_safely((small, watch));
         self.remotes.iter().for_each(|remote| remote.lives.end());
-        let reactors = self.remotes.iter().filter_map(|r| r.driver.reactor());
-        let single = self.single.get().map(|single| &**single);
-        reactors.chain(single).for_each(Reactor::clear);
+        let sources = self.remotes.iter().filter_map(|r| r.driver.sources());
+        sources.chain(self.single()).for_each(Sources::clear);
         self.free_cells.clear();
     }
 }

@@ -7,7 +7,7 @@ use std::sync::mpsc::{Receiver, Sender};
 use mely_trace::{Block, END_BYTES, Writer};
 
 use super::{Message, TraceReport};
-use crate::handler::names_from;
+use crate::event::handler::names_from;
 
 /// A file that is being written.
 struct Traced<W> {

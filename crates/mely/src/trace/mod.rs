@@ -15,14 +15,13 @@ use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, Sender};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
 use mely_trace::{Block, Header, Writer};
 
 pub(crate) use self::tracer::Tracer;
-use crate::builder::BuildError;
-use crate::handler::HandlerId;
+use crate::event::handler::HandlerId;
 
 /// What a runtime has written of itself: see [`Builder::trace`](crate::Builder::trace).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,48 +44,6 @@ enum Message {
     Block(Block),
     /// The last message: the time of the end.
     End(u64),
-}
-
-/// Whether a runtime records.
-#[derive(Clone, Default)]
-pub(crate) enum TraceTo {
-    #[default]
-    Nowhere,
-    /// It will, to this file, once it is started.
-    File(PathBuf),
-    Recording(Arc<Recording>),
-}
-
-impl TraceTo {
-    /// Begins the file, if there is to be one.
-    ///
-    /// # Errors
-    ///
-    /// See [`Recording::start`]; with the path.
-    pub(crate) fn start(&mut self, header: &Header, origin: u64) -> Result<(), BuildError> {
-        if let Self::File(path) = self {
-            let recording = Recording::start(path, header, origin);
-            let recording = recording.map_err(|source| BuildError::Trace {
-                path: std::mem::take(path),
-                source,
-            })?;
-            *self = Self::Recording(Arc::new(recording));
-        }
-        Ok(())
-    }
-
-    /// The recording, of a runtime that records.
-    pub(crate) fn recording(&self) -> Option<&Recording> {
-        match self {
-            Self::Recording(recording) => Some(recording),
-            Self::Nowhere | Self::File(_) => None,
-        }
-    }
-
-    /// The tracer of a worker, of a runtime that records.
-    pub(crate) fn take_tracer(&self, worker: usize) -> Option<Tracer> {
-        self.recording()?.take_tracer(worker)
-    }
 }
 
 /// The recording of a runtime.
@@ -141,7 +98,7 @@ impl Recording {
     }
 
     /// The tracer of a worker; there is one.
-    fn take_tracer(&self, worker: usize) -> Option<Tracer> {
+    pub(crate) fn take_tracer(&self, worker: usize) -> Option<Tracer> {
         lock(&self.workers).get_mut(worker)?.take()
     }
 

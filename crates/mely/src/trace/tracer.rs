@@ -5,7 +5,7 @@ use std::sync::mpsc::{Receiver, Sender};
 use mely_trace::{Block, Run};
 
 use super::Message;
-use crate::handler::HandlerId;
+use crate::event::handler::HandlerId;
 
 /// The blocks of a source, of 64 KiB each: while the file takes 10 ms for something
 /// else, 10 million records a second still fit.

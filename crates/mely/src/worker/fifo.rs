@@ -5,12 +5,12 @@
 use mely_sched::{Event as _, List, Ticketed};
 
 use super::Worker;
-use crate::cell::{ColorRef, Posted};
 use crate::event::Event;
-use crate::fifo::Fifo;
-use crate::lock_time::LockTimer;
-use crate::probe::{self, Work};
-use crate::ready::Ready;
+use crate::machine::lock_time::LockTimer;
+use crate::machine::probe::{self, Work};
+use crate::shared::fifo::Fifo;
+use crate::shared::ready::Ready;
+use crate::shared::{ColorRef, Posted};
 
 impl Worker {
     /// Posts to the queue of the color's home.
@@ -74,9 +74,9 @@ impl Worker {
         probe::work(Work::Steal, 1);
         let by_batch = self.shared.config.heuristics.batch_steal;
         let (mut events, mut cycles) = (0, 0);
-        let remotes = &self.shared.remotes;
+        let of = |worker: usize| (worker, &self.shared.remotes[worker].fifo);
         let steal = |timer: &mut LockTimer<'_>| {
-            Fifo::with_both(timer, remotes, victim, self.index, |theirs, own| {
+            Fifo::with_both(timer, of(victim), of(self.index), |theirs, own| {
                 let waited = !theirs.is_empty();
                 let mut stolen = theirs.steal(by_batch);
                 probe::work(Work::Scan, stolen.scanned as u64);

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering::Release;
 use mely_sched::Ticketed;
 
 use super::Worker;
-use crate::ready::Ready;
+use crate::shared::ready::Ready;
 
 impl Worker {
     /// Offers everything before an event that may keep this core for long: the

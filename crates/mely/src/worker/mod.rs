@@ -3,11 +3,12 @@
 //! [`Worker::step`] is all there is to scheduling; the thread loop, and the
 //! simulator in its place, only call it and sleep when it says so.
 
-mod costs;
 mod fifo;
+mod frame;
 mod long;
 mod next;
-mod outside;
+mod poll;
+mod realm;
 mod run;
 mod steal;
 mod thread;
@@ -18,24 +19,23 @@ use core::cell::{Cell, RefCell};
 
 use mely_sched::{CoreQueue, Ewma, Ticketed, Worthiness};
 
-use self::costs::Costs;
-pub(crate) use self::costs::{HandlerCounts, HandlerTable, new_table};
-pub(crate) use self::outside::Driver;
+pub(crate) use self::frame::Frame;
 use self::steal::LOOK_BESIDE_TURNS;
-pub(crate) use self::thread::{run_worker, with_any_current, with_current};
+pub(crate) use self::thread::{new_color, run_worker, with_any_current, with_current};
 use self::traced::WorkerTracer;
-use crate::cell::{CellPool, ColorRef, Here, Lent, OwnedColor, Running};
-use crate::clock::reading_cycles;
-use crate::context::Context;
-use crate::event::{Event, NodePool, StatePtr};
-use crate::handler::{Handler, Kind};
-use crate::held::Giver;
-use crate::reactor::ReadyList;
-use crate::ready::Ready;
-use crate::remote::Remote;
-use crate::shared::{Phase, Shared};
-use crate::sync::Arc;
-use crate::timers::Timers;
+use crate::cell::Here;
+use crate::cost::handlers::Costs;
+use crate::event::handler::{Handler, Kind};
+use crate::event::{Call, Event, NodePool, StatePtr};
+use crate::machine::affinity::Place;
+use crate::machine::clock::reading_cycles;
+use crate::machine::driver::ReadyList;
+use crate::machine::sync::Arc;
+use crate::queue::held::Giver;
+use crate::shared::admission::Poster;
+use crate::shared::ready::Ready;
+use crate::shared::remote::Remote;
+use crate::shared::{CellPool, ColorRef, Lent, OwnedColor, Running, Shared};
 
 /// How much work a worker does between two looks at timers and descriptors, in
 /// cycles: 40 µs at 2.5 GHz, of which a look (0.4 µs) is 1 %.
@@ -71,7 +71,6 @@ pub(crate) struct Worker {
     costs: Costs,
     nodes: NodePool,
     cells: CellPool,
-    timers: RefCell<Timers>,
     /// Memory for what the last wait found.
     ready_list: RefCell<ReadyList>,
     worth: Worthiness,
@@ -97,6 +96,8 @@ pub(crate) struct Worker {
     /// Turns until one event is timed, and how many were.
     until_sample: Cell<(u32, u32)>,
     until_poll_cycles: Cell<i64>,
+    /// Where it is pinned, while it may be let go.
+    place: RefCell<Option<Place>>,
     searching: Cell<bool>,
     /// An event that may be long is being run: what becomes ready meanwhile must
     /// not wait for it.
@@ -108,7 +109,9 @@ pub(crate) struct Worker {
 impl Worker {
     pub(crate) fn new(shared: Arc<Shared>, index: usize, victims: Box<[usize]>) -> Self {
         let heuristics = shared.config.heuristics;
-        let tracer = shared.config.trace.take_tracer(index);
+        let tracer = shared
+            .recording()
+            .and_then(|recording| recording.take_tracer(index));
         Self {
             index,
             here: Here::new(shared.narrow(index)),
@@ -121,7 +124,6 @@ impl Worker {
                 .of_traced(tracer.is_some()),
             nodes: NodePool::new(&shared.free_nodes),
             cells: CellPool::new(&shared.free_cells),
-            timers: RefCell::new(Timers::new(shared.config.timers_max)),
             ready_list: RefCell::default(),
             worth: Worthiness::new(heuristics),
             private_below_cycles: Cell::new(0),
@@ -138,6 +140,7 @@ impl Worker {
             next_ticket: Cell::new(0),
             until_sample: Cell::new((1, 0)),
             until_poll_cycles: Cell::new(POLL_INTERVAL_CYCLES),
+            place: RefCell::new(None),
             searching: Cell::new(false),
             holding: Cell::new(false),
             fresh_ids: Cell::new((0, 0)),
@@ -158,9 +161,16 @@ impl Worker {
         &self.remote
     }
 
-    /// Free event nodes.
-    pub(crate) fn nodes(&self) -> &NodePool {
-        &self.nodes
+    /// What it counts what it posts in.
+    #[inline]
+    pub(crate) fn poster(&self) -> Poster<'_> {
+        Poster::Worker(&self.remote.counts.events)
+    }
+
+    /// The same, of the event that it runs.
+    #[inline]
+    pub(crate) fn handler_poster(&self) -> Poster<'_> {
+        Poster::Handler(&self.remote.counts.events)
     }
 
     /// Free color cells.
@@ -255,7 +265,7 @@ impl Worker {
     ) -> Event
     where
         T: Send + 'static,
-        F: FnOnce(&mut T, &mut Context<'_, T>) + Send + 'static,
+        F: Call<T>,
     {
         let weight = self.costs.weight(Kind::of::<F>(handler));
         Event::new(Some(&self.nodes), handler, weight, state, call)
@@ -264,20 +274,16 @@ impl Worker {
     /// Posts an event of a fresh color to this core: the color is made when it runs.
     #[inline]
     pub(crate) fn post_fresh(&self, event: impl FnOnce(&Self) -> Event) {
-        let counts = &self.remote().counts.events;
-        counts.posted.add(1);
-        if self.shared.phase() == Phase::Stopped {
-            counts.shed.add(1);
-            return;
+        if self.shared.admit(self.poster(), || true).is_ok() {
+            self.make_ready(Ready::Fresh(event(self)));
         }
-        self.make_ready(Ready::Fresh(event(self)));
     }
 
     /// Makes the color of an event that was posted to a fresh one.
     #[inline]
     fn make_fresh(&self, event: Event) -> OwnedColor {
         let traits = self.shared.default_traits(self.index);
-        let color = OwnedColor::fresh(self, self.fresh_id(), traits);
+        let color = OwnedColor::fresh(&self.cells, &self.shared, self.fresh_id(), traits);
         // There is room: a color holds at least one event.
         color.reserve();
         color.push_first(event);

@@ -4,7 +4,7 @@
 use mely_sched::{BUNDLE_COLORS, Bundle, StealQueue, Ticketed};
 
 use super::Worker;
-use crate::ready::Ready;
+use crate::shared::ready::Ready;
 
 /// With fewer private colors than this a worker takes back a bundle that it offered:
 /// as many as are fetched ahead, and a few turns.

@@ -5,19 +5,18 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use mely_sched::{ReadyColor, Ticketed};
 
-use super::costs::Manner;
+use super::frame::Frame;
 use super::turn::{Following, InARow, Turn};
 use super::{POLL_INTERVAL_CYCLES, TURN_CYCLES, Worker};
-use crate::builder::OnPanic;
-use crate::cell::OwnedColor;
-use crate::context::Context;
+use crate::cost::handlers::Manner;
 use crate::event::Event;
-use crate::handler::HandlerId;
-use crate::panics::drop_safely;
-use crate::probe::{self, Work};
-use crate::reactor::single::POLL_COLOR;
-use crate::ready::Ready;
-use crate::shared::Phase;
+use crate::event::handler::HandlerId;
+use crate::machine::panics::drop_safely;
+use crate::machine::probe::{self, Work};
+use crate::shared::colors::POLL_COLOR;
+use crate::shared::config::OnPanic;
+use crate::shared::ready::Ready;
+use crate::shared::{OwnedColor, Phase};
 
 /// Every how many turns, on average, one event of the turn is timed.
 ///
@@ -229,7 +228,10 @@ impl Worker {
 
     /// Runs events of a color until its turn is over or none is left.
     fn run_batch(&self, color: &OwnedColor, turn: &Turn, row: &mut InARow<'_>) {
-        let context = Context::new(self, color);
+        let frame = Frame {
+            worker: self,
+            color,
+        };
         loop {
             let ran = turn.ran.get();
             if ran >= turn.limit.get() || self.shared.phase() == Phase::Stopped {
@@ -254,12 +256,12 @@ impl Worker {
             turn.ran.set(ran + 1);
             if timed || row.manner == Manner::WithCare {
                 row.count();
-                self.run_with_care(event, id, &context, turn);
+                self.run_with_care(event, id, &frame, turn);
                 row.manner = self.costs.manner(id);
             } else {
-                // SAFETY: this worker owns the color, whose context this is, and
+                // SAFETY: this worker owns the color, whose frame this is, and
                 // runs one event at a time.
-                unsafe { event.run(&context) };
+                unsafe { event.run(&self.nodes, frame.place()) };
             }
         }
     }
@@ -295,7 +297,7 @@ impl Worker {
 
     /// Runs an event that is timed, new, or long.
     #[cold]
-    fn run_with_care(&self, event: Event, id: HandlerId, context: &Context<'_, ()>, turn: &Turn) {
+    fn run_with_care(&self, event: Event, id: HandlerId, frame: &Frame<'_>, turn: &Turn) {
         if !self.costs.knows(id) {
             // Another worker looked it up; from now on this one learns its cost too.
             self.costs.weight(event.kind());
@@ -311,7 +313,7 @@ impl Worker {
         let start = if timed { self.shared.clock.cycles() } else { 0 };
         self.begin_trace(id, start);
         // SAFETY: as in `run_batch`.
-        unsafe { event.run(context) };
+        unsafe { event.run(&self.nodes, frame.place()) };
         if timed {
             let end = self.shared.clock.cycles();
             self.end_trace(end);
@@ -354,7 +356,11 @@ impl Worker {
             OnPanic::PoisonColor => {
                 let color = self.running.lend();
                 // All readiness goes through the color of a single reactor.
-                let poll = self.shared.single().is_some().then_some(POLL_COLOR);
+                let poll = self
+                    .shared
+                    .single()
+                    .is_some()
+                    .then_some(u64::from(POLL_COLOR));
                 if let Some(color) = color.filter(|color| Some(color.id()) != poll) {
                     color.poison();
                 }

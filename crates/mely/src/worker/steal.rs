@@ -3,12 +3,12 @@
 use mely_sched::{Bundle, ReadyColor, StealQueue, Ticketed, victims_busiest_first};
 
 use super::Worker;
-use crate::cell::OwnedColor;
-use crate::held::Claim;
-use crate::lock_time::LockTimer;
-use crate::probe::{self, Work};
-use crate::ready::Ready;
-use crate::remote::Remote;
+use crate::machine::lock_time::LockTimer;
+use crate::machine::probe::{self, Work};
+use crate::queue::held::Claim;
+use crate::shared::OwnedColor;
+use crate::shared::ready::Ready;
+use crate::shared::remote::Remote;
 
 /// A steal that took longer was interrupted, and says nothing of what steals cost.
 const STEAL_COST_MAX_CYCLES: u64 = 20_000;

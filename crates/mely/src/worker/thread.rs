@@ -8,11 +8,12 @@ use std::sync::atomic::Ordering::Release;
 use mely_sched::{StealQueue, Ticketed};
 
 use super::{Step, Worker};
-use crate::lock_time::Untimed;
-use crate::panics::call_safely;
-use crate::ready::Ready;
-use crate::shared::{Phase, Shared};
-use crate::sync::Arc;
+use crate::cell::Traits;
+use crate::machine::lock_time::Untimed;
+use crate::machine::panics::call_safely;
+use crate::machine::sync::Arc;
+use crate::shared::ready::Ready;
+use crate::shared::{ColorRef, Phase, Shared};
 
 #[cfg(not(loom))]
 thread_local! {
@@ -39,6 +40,22 @@ pub(crate) fn with_any_current<R>(work: impl FnOnce(Option<&Worker>) -> R) -> R 
 #[inline]
 pub(crate) fn with_current<R>(shared: &Arc<Shared>, work: impl FnOnce(Option<&Worker>) -> R) -> R {
     with_any_current(|worker| work(worker.filter(|worker| Arc::ptr_eq(worker.shared(), shared))))
+}
+
+/// A new color, made by the worker of this thread, if it has one. `traits` is told which
+/// that is.
+pub(crate) fn new_color(
+    shared: &Arc<Shared>,
+    traits: impl FnOnce(Option<usize>) -> Traits,
+) -> ColorRef {
+    with_current(shared, |worker| {
+        let traits = traits(worker.map(Worker::index));
+        let (pool, id) = match worker {
+            Some(worker) => (Some(&worker.cells), worker.fresh_id()),
+            None => (None, shared.color_id()),
+        };
+        ColorRef::new(pool, shared, id, traits)
+    })
 }
 
 /// Gives the thread back the worker that it had.
@@ -103,6 +120,7 @@ impl Worker {
     pub(crate) fn sleep(&self) {
         let remote = self.remote();
         let running = self.shared.phase() == Phase::Running;
+        self.look_at_place();
         self.fire_timers(running);
         if !self.ready.is_empty() || !self.pinned.is_empty() || !remote.mailbox.close() {
             return;
@@ -117,9 +135,8 @@ impl Worker {
         // can take, and looking at it again and again would keep it awake.
         let stay = remote.offered() > 0 || self.shared.phase() == Phase::Stopped || self.steal();
         let now = self.shared.clock.now();
-        let timeout = self
-            .next_deadline()
-            .map(|at| at.saturating_duration_since(now));
+        let deadline = remote.timers.next_deadline();
+        let timeout = deadline.map(|at| at.saturating_duration_since(now));
         let mut ready = self.ready_list.take();
         if !stay {
             remote.counts.parks.add(1);
@@ -127,6 +144,7 @@ impl Worker {
         }
         remote.mailbox.open();
         self.searching.set(idle.get_up(self.index));
+        self.shared.bell.ring();
         if self.searching.get() {
             remote.counts.wakes.add(1);
         }
@@ -153,8 +171,7 @@ impl Worker {
         while let Some(bundle) = self.pinned.take_newest(usize::MAX) {
             self.abandon(bundle);
         }
-        let timers = self.timers.borrow_mut().take_all();
-        drop(timers);
+        remote.timers.cancel_all(true);
         self.finish_trace();
     }
 

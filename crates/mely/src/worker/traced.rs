@@ -4,10 +4,10 @@
 use std::cell::RefCell;
 
 use super::Worker;
-use crate::cell::{ColorRef, OwnedColor};
 use crate::event::Event;
-use crate::handler::HandlerId;
-use crate::ready::Ready;
+use crate::event::handler::HandlerId;
+use crate::shared::ready::Ready;
+use crate::shared::{ColorRef, OwnedColor};
 use crate::trace::Tracer;
 
 /// The tracer of a worker, if its runtime records.

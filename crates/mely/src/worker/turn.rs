@@ -4,9 +4,9 @@ use core::cell::Cell;
 
 use mely_sched::Batch;
 
-use super::costs::{Costs, Manner};
-use crate::handler::HandlerId;
-use crate::remote::Remote;
+use crate::cost::handlers::{Costs, Manner};
+use crate::event::handler::HandlerId;
+use crate::shared::remote::Remote;
 
 /// After how many events in all no turn follows another without a step between: what is
 /// begun and ended with each run of turns (a frame that catches panics, counts) is then

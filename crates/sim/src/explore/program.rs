@@ -5,6 +5,10 @@ use std::sync::Arc;
 
 use crate::mely::{Policy, QueueKind};
 
+/// What a long event takes, in cycles: more than an event takes before which a core
+/// publishes all else that it has (64 000), and than a wake-up must bring (32 000).
+pub(super) const LONG_CYCLES: u64 = 100_000;
+
 /// A program, and the machine and schedule that it runs on.
 ///
 /// It ends by itself: what events post is a tree. Its text ([`fmt::Display`]) is what a

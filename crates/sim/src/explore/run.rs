@@ -12,10 +12,6 @@ use super::fault::Fault;
 use super::program::{End, Program};
 use crate::engine::{DEADLOCK, NEVER_COMES, Outcome, Settings, Simulation};
 
-/// What a long event takes, in cycles: more than an event takes before which a core
-/// publishes all else that it has (64 000), and than a wake-up must bring (32 000).
-pub(super) const LONG_CYCLES: u64 = 100_000;
-
 /// A program of some hundred events that has not ended after so many switches between
 /// cores never will: the longest of 100 000 took a tenth.
 const SWITCHES_MAX: u64 = 2_000_000;

@@ -5,13 +5,15 @@
 //! messages. With handlers this short, what a steal costs is most of what it brings,
 //! unless it takes many colors at once.
 
+use mely_papers::definitions::batch::CONCATENATIONS;
+
 use super::assumed::Open;
 use super::pipeline::{self, CORES, Load, Pipeline};
 use super::program::Workload;
 use crate::mely::Handler;
 
-/// 50 concatenations of a word of six bytes.
-const STRING_BYTES: usize = 300;
+/// A word of six bytes each time.
+const STRING_BYTES: usize = 6 * CONCATENATIONS;
 
 static PIPELINE: Pipeline = Pipeline {
     handlers: [

@@ -11,6 +11,8 @@
 
 use std::sync::Arc;
 
+use mely_papers::definitions::cache_efficient::ARRAYS;
+
 use super::arrays::{Array, Arrays};
 use super::program::{Begin, Setup, Workload};
 use super::rounds::{self, Round, Rounds, Source};
@@ -20,8 +22,6 @@ use crate::mely::{Access, Colored, Context, Handle, Handler};
 
 /// The loaded cores.
 const LOADED: [usize; 4] = [0, 2, 4, 6];
-/// Events A of a loaded core in a round.
-const ARRAYS: usize = 100;
 /// A thousand numbers of 4 bytes.
 const ARRAY_BYTES: usize = 4_000;
 /// Computing, besides memory. The shares are as production measures them; together

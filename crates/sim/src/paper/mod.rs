@@ -2,7 +2,8 @@
 //! beside what they measured.
 //!
 //! A simulation is calibrated on some cells of the papers (those of runs without
-//! stealing); all others are predictions.
+//! stealing), and for others an assumption was changed after they had been seen; the rest
+//! are predictions. What the papers measured is in `mely-papers`.
 //!
 //! | file | what |
 //! |---|---|
@@ -13,7 +14,7 @@
 //! | `rounds`, `arrays` | the end of a round; the allocator of the workloads |
 //! | `assumed` | what the papers leave open |
 //! | `program` | running one, and the columns |
-//! | `published`, `reasons` | what the papers measured; why a prediction is off |
+//! | `standing`, `reasons` | which cells are predicted; why one is off |
 //! | `orderings` | what the papers conclude |
 //! | `report` | all of it, to read and as JSON |
 //!
@@ -41,10 +42,10 @@ mod penalty;
 mod pinning;
 mod pipeline;
 mod program;
-mod published;
 mod reasons;
 mod report;
 mod rounds;
+mod standing;
 mod unbalanced;
 mod web;
 
@@ -53,10 +54,11 @@ use std::fmt;
 use clap::ValueEnum;
 
 pub use assumed::{Assumed, Assumption, Open};
+pub use mely_papers::Column;
 pub use orderings::{ORDERINGS, Ordering};
 pub use program::{Measured, Size};
-pub use published::{CELLS, Published};
 pub use report::{Cell, Report, Row};
+pub use standing::{Published, Standing, cells};
 
 use self::program::{Setup, Workload};
 use crate::Error;
@@ -78,7 +80,8 @@ pub enum Table {
     Batch,
     /// A server of one byte a connection (seed 002, figures 7 and 8).
     Pinning,
-    /// The web server, 150 requests a connection (seed 000, table I and figure 7).
+    /// The web server, 150 requests a connection (seed 000, table I and figures 4
+    /// and 7).
     Web,
     /// The same handlers as a server of their own on each core, N-copy (seed 000, figure
     /// 7).
@@ -183,7 +186,7 @@ impl Table {
     #[must_use]
     pub fn policies(self) -> Vec<Policy> {
         let mut policies = vec![Policy::LibasyncSmpNoSteal];
-        for cell in CELLS.iter().filter(|cell| cell.table == self) {
+        for cell in cells().filter(|cell| cell.table == self) {
             if !policies.contains(&cell.row) {
                 policies.push(cell.row);
             }
@@ -195,78 +198,6 @@ impl Table {
 impl fmt::Display for Table {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.name())
-    }
-}
-
-/// A column of the papers' tables.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Column {
-    /// Thousands of events a second.
-    KiloEvents,
-    /// The rate, as a multiple of that of Libasync-smp without stealing.
-    Ratio,
-    /// Accepted connections, as a multiple of the same. In a closed loop whoever has
-    /// been served comes again: this is the rate, too.
-    AcceptRatio,
-    /// The part of the time that goes to locks.
-    Locking,
-    /// What a steal takes.
-    CyclesPerSteal,
-    /// What running takes that a steal brings.
-    StolenPerSteal,
-    /// Misses of level 2 for an event.
-    MissesPerEvent,
-    /// The same for a thousand events.
-    MissesPerKiloEvent,
-    /// Misses of level 2 among its accesses.
-    MissPercent,
-}
-
-impl Column {
-    /// Every column, in the order of the tables.
-    pub const ALL: [Column; 9] = [
-        Column::KiloEvents,
-        Column::Ratio,
-        Column::AcceptRatio,
-        Column::Locking,
-        Column::CyclesPerSteal,
-        Column::StolenPerSteal,
-        Column::MissesPerEvent,
-        Column::MissesPerKiloEvent,
-        Column::MissPercent,
-    ];
-
-    /// The name, with its unit.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Column::KiloEvents => "Kevents/s",
-            Column::Ratio => "rate/nosteal",
-            Column::AcceptRatio => "accepts/nosteal",
-            Column::Locking => "locking %",
-            Column::CyclesPerSteal => "cycles/steal",
-            Column::StolenPerSteal => "stolen cycles/steal",
-            Column::MissesPerEvent => "L2 misses/event",
-            Column::MissesPerKiloEvent => "L2 misses/1000 events",
-            Column::MissPercent => "L2 miss %",
-        }
-    }
-
-    /// The figure of a row; `base` is the run that ratios are to.
-    #[must_use]
-    pub fn of(self, row: &Measured, base: Option<&Measured>) -> Option<f64> {
-        match self {
-            Column::KiloEvents => Some(row.events_per_second / 1e3),
-            Column::Ratio | Column::AcceptRatio => {
-                base.map(|base| row.events_per_second / base.events_per_second)
-            }
-            Column::Locking => Some(row.locking_percent),
-            Column::CyclesPerSteal => row.cycles_per_steal,
-            Column::StolenPerSteal => row.stolen_cycles_per_steal,
-            Column::MissesPerEvent => Some(row.l2_misses_per_event),
-            Column::MissesPerKiloEvent => Some(row.l2_misses_per_event * 1e3),
-            Column::MissPercent => Some(row.l2_miss_percent),
-        }
     }
 }
 

@@ -40,7 +40,7 @@ const fn ahead_of_copies(table: Table, more: Policy, copies: Table) -> Ordering 
     }
 }
 
-use Column::{AcceptRatio, CyclesPerSteal, Locking, MissPercent, MissesPerEvent, StolenPerSteal};
+use Column::{CyclesPerSteal, Locking, MissPercent, MissesPerEvent, StolenPerSteal};
 use Policy::{
     Cfse, CfseBatch, CfseCache, CfsePinning, LibasyncSmp, LibasyncSmpNoSteal, Mely, MelyBase,
     MelyLocality, MelyNoSteal, MelyPenalty, MelyTimeLeft,
@@ -50,7 +50,8 @@ use Table::{
     Unbalanced, Web, WebCopies,
 };
 
-/// Every ordering that the papers report.
+/// Every ordering that the papers report, once: those of accepted connections on `pinning`
+/// are of the rate by another name.
 pub const ORDERINGS: &[Ordering] = &[
     rate(Unbalanced, MelyTimeLeft, LibasyncSmpNoSteal),
     rate(Unbalanced, MelyTimeLeft, MelyBase),
@@ -87,9 +88,8 @@ pub const ORDERINGS: &[Ordering] = &[
     rate(Pinning, Cfse, LibasyncSmpNoSteal),
     rate(Pinning, LibasyncSmpNoSteal, CfsePinning),
     rate(Pinning, CfsePinning, LibasyncSmp),
-    of(Pinning, AcceptRatio, Cfse, CfsePinning),
-    of(Pinning, AcceptRatio, CfsePinning, LibasyncSmpNoSteal),
-    of(Pinning, AcceptRatio, LibasyncSmpNoSteal, LibasyncSmp),
+    rate(Web, Mely, LibasyncSmp),
+    rate(Web, LibasyncSmpNoSteal, LibasyncSmp),
     rate(Web, Mely, LibasyncSmpNoSteal),
     rate(Web, LibasyncSmpNoSteal, MelyNoSteal),
     rate(Web, MelyNoSteal, LibasyncSmp),
@@ -110,7 +110,7 @@ impl Ordering {
     #[must_use]
     pub fn holds(&self, of: impl Fn(Table, Policy) -> Option<Measured>) -> Option<bool> {
         let base = of(self.table, LibasyncSmpNoSteal);
-        let figure = |table, policy| self.column.of(&of(table, policy)?, base.as_ref());
+        let figure = |table, policy| of(table, policy)?.of(self.column, base.as_ref());
         Some(figure(self.table, self.more)? > figure(self.less_of, self.less)?)
     }
 }
@@ -118,7 +118,7 @@ impl Ordering {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::paper::CELLS;
+    use crate::paper::cells;
 
     /// Cells of a paper, in another column where it has only that.
     fn published(table: Table, column: Column, row: Policy) -> Option<f64> {
@@ -127,13 +127,12 @@ mod tests {
             MissesPerEvent => &[MissesPerEvent, Column::MissesPerKiloEvent],
             _ => &[column],
         };
-        let cells = || CELLS.iter().filter(|cell| cell.table == table);
-        let found = cells().find(|cell| cell.row == row && columns.contains(&cell.column));
+        let mut of_table = cells().filter(|cell| cell.table == table);
+        let found = of_table.find(|cell| cell.row == row && columns.contains(&cell.column));
         match found {
             Some(cell) => Some(cell.value),
             // What ratios are to.
             None if row == LibasyncSmpNoSteal && columns.contains(&Column::Ratio) => Some(1.0),
-            None if row == LibasyncSmpNoSteal && column == AcceptRatio => Some(1.0),
             None => None,
         }
     }

@@ -11,6 +11,8 @@
 
 use std::sync::Arc;
 
+use mely_papers::definitions::penalty::PENALTY;
+
 use super::arrays::{Array, Arrays};
 use super::assumed::Open;
 use super::program::{Begin, Setup, Workload};
@@ -27,7 +29,7 @@ const ALLOCATE_CYCLES: u64 = 500;
 
 /// What profiling says: without stealing, from this simulation.
 static CREATE: Handler = Handler::new("penalty::A").cost_cycles(48_000);
-static ACCESS: Handler = Handler::new("penalty::B").cost_cycles(850).penalty(1000);
+static ACCESS: Handler = Handler::new("penalty::B").cost_cycles(850).penalty(PENALTY);
 static ROUND: Handler = Handler::new("penalty::Round");
 
 pub(super) static WORKLOAD: Workload = Workload {

@@ -1,5 +1,7 @@
 //! Runs a workload under a policy, and measures it.
 
+use mely_papers::Column;
+
 use super::assumed::{Assumed, Open};
 use crate::Error;
 use crate::engine::{Idle, Settings, Simulation};
@@ -56,6 +58,26 @@ pub struct Measured {
     pub l2_misses_per_event: f64,
     /// The same, of all accesses that the level-1 caches could not serve.
     pub l2_miss_percent: f64,
+}
+
+impl Measured {
+    /// The figure of a column; `base` is the run that ratios are to.
+    #[must_use]
+    pub fn of(&self, column: Column, base: Option<&Measured>) -> Option<f64> {
+        match column {
+            Column::KiloEvents => Some(self.events_per_second / 1e3),
+            // In a closed loop whoever has been served comes again.
+            Column::Ratio | Column::AcceptRatio => {
+                base.map(|base| self.events_per_second / base.events_per_second)
+            }
+            Column::Locking => Some(self.locking_percent),
+            Column::CyclesPerSteal => self.cycles_per_steal,
+            Column::StolenPerSteal => self.stolen_cycles_per_steal,
+            Column::MissesPerEvent => Some(self.l2_misses_per_event),
+            Column::MissesPerKiloEvent => Some(self.l2_misses_per_event * 1e3),
+            Column::MissPercent => Some(self.l2_miss_percent),
+        }
+    }
 }
 
 impl Workload {

@@ -4,10 +4,10 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 
-use super::{CELLS, Column, Measured, ORDERINGS, Ordering, Table, reasons};
+use super::{Column, Measured, ORDERINGS, Ordering, Published, Standing, Table, reasons};
 use crate::mely::Policy;
 
-/// A prediction that is off by more than this part is listed.
+/// A figure that is off by more than this part is listed, unless it was calibrated.
 const TOLERANCE: f64 = 0.25;
 
 /// A run of a workload.
@@ -34,9 +34,9 @@ pub struct Cell {
     pub paper: f64,
     /// Ours; null where there is none, as what a steal takes where there was none.
     pub simulated: Option<f64>,
-    /// Whether the simulation was calibrated on this cell; all others are predictions.
-    pub calibrated: bool,
-    /// Why a prediction is off, where that is known.
+    /// Whether it is a prediction.
+    pub standing: Standing,
+    /// Why it is off, where that is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<&'static str>,
 }
@@ -50,10 +50,10 @@ impl Cell {
             .map(|simulated| simulated / self.paper)
     }
 
-    /// Whether a prediction is more than a quarter off.
+    /// Whether it is more than a quarter off.
     #[must_use]
     pub fn is_off(&self) -> bool {
-        !self.calibrated && self.ratio().is_none_or(|ratio| !is_near(ratio))
+        self.ratio().is_none_or(|ratio| !is_near(ratio))
     }
 }
 
@@ -74,8 +74,8 @@ impl Report {
     #[must_use]
     pub fn cells(&self) -> Vec<Cell> {
         let mut cells = Vec::new();
-        for published in CELLS {
-            let &super::Published {
+        for published in super::cells() {
+            let Published {
                 table, row, column, ..
             } = published;
             let Some(measured) = self.measured(table, row) else {
@@ -87,12 +87,13 @@ impl Report {
                 row: row.name(),
                 column: column.name(),
                 paper: published.value,
-                simulated: column.of(&measured, base.as_ref()),
-                calibrated: published.calibrated,
+                simulated: measured.of(column, base.as_ref()),
+                standing: published.standing,
                 reason: None,
             };
-            let missed = cell.ratio().is_some_and(|ratio| !is_near(ratio));
-            if cell.is_off() || (cell.calibrated && missed) {
+            // Where the paper has 0 there is nothing to divide, and nothing to explain.
+            let calibrated = cell.standing == Standing::Calibrated;
+            if cell.is_off() && (!calibrated || cell.ratio().is_some()) {
                 cell.reason = reasons::reason(table, row, column);
             }
             cells.push(cell);
@@ -152,13 +153,10 @@ impl Report {
                 if !shown {
                     continue;
                 }
-                let simulated = column.of(&row.measured, base.as_ref());
+                let simulated = row.measured.of(column, base.as_ref());
                 let paper = cell.map(|cell| cell.paper);
                 let ratio = cell.and_then(Cell::ratio);
-                let mark = match cell.is_some_and(|cell| cell.calibrated) {
-                    true => " calibrated",
-                    false => "",
-                };
+                let mark = cell.map_or("", |cell| cell.standing.mark());
                 let _ = writeln!(
                     text,
                     "{name:<22} {:<22} {:>12} {:>12} {:>9}{mark}",
@@ -174,22 +172,34 @@ impl Report {
 
     fn write_off(&self, text: &mut String) {
         let cells = self.cells();
-        let predicted = cells.iter().filter(|cell| !cell.calibrated).count();
-        let off: Vec<_> = cells.iter().filter(|cell| cell.is_off()).collect();
+        let near = |standing| {
+            let of_standing = cells.iter().filter(|cell| cell.standing == standing);
+            let (all, off): (Vec<_>, Vec<_>) = of_standing.map(|cell| ((), cell.is_off())).unzip();
+            (off.iter().filter(|&&off| !off).count(), all.len())
+        };
+        let (predicted, later) = (near(Standing::Predicted), near(Standing::CalibratedLater));
         let _ = writeln!(
             text,
-            "\n{} of {predicted} predictions are within {:.0} % of the paper{}",
-            predicted - off.len(),
+            "\n{} of {} predictions are within {:.0} % of the paper, and {} of {} cells that \
+             were calibrated later; the others:",
+            predicted.0,
+            predicted.1,
             TOLERANCE * 100.0,
-            if off.is_empty() { "" } else { "; the others:" }
+            later.0,
+            later.1,
         );
+        let listed = [Standing::Predicted, Standing::CalibratedLater];
+        let off = cells
+            .iter()
+            .filter(|cell| cell.is_off() && listed.contains(&cell.standing));
         for cell in off {
             let ratio = cell.ratio();
             let ratio = ratio.map_or_else(|| "none".to_owned(), |ratio| format!("{ratio:.2}"));
             let reason = cell.reason.unwrap_or("no reason found");
+            let mark = cell.standing.mark();
             let _ = writeln!(
                 text,
-                "  {} {} {}: {ratio}; {reason}",
+                "  {} {} {}:{mark} {ratio}; {reason}",
                 cell.table, cell.row, cell.column
             );
         }
@@ -204,9 +214,13 @@ impl Report {
             orderings.len()
         );
         for (ordering, holds) in orderings {
+            let reason = match holds {
+                true => String::new(),
+                false => format!("; {}", reasons::of_ordering(&ordering)),
+            };
             let _ = writeln!(
                 text,
-                "  {:<5} {} {}: {} > {}{}",
+                "  {:<5} {} {}: {} > {}{}{reason}",
                 if holds { "holds" } else { "NOT" },
                 ordering.table,
                 ordering.column.name(),

@@ -6,18 +6,17 @@
 
 use std::sync::Arc;
 
+use mely_papers::definitions::unbalanced::{EVENTS, LONG_CYCLES, SHORT_CYCLES, SHORT_PERCENT};
+
 use super::program::{Begin, Setup, Size, Workload};
 use super::rounds::{self, Round, Rounds, Source};
 use crate::Error;
 use crate::engine::Simulation;
 use crate::mely::{Context, Handler};
 
-const EVENTS: usize = 50_000;
 const SMALL_EVENTS: usize = 4_000;
-const SHORT_CYCLES: u64 = 100;
-const LONG_CYCLES: std::ops::RangeInclusive<u64> = 10_000..=50_000;
 
-static SHORT: Handler = Handler::new("unbalanced::Short").cost_cycles(100);
+static SHORT: Handler = Handler::new("unbalanced::Short").cost_cycles(SHORT_CYCLES);
 static LONG: Handler = Handler::new("unbalanced::Long").cost_cycles(30_000);
 static ROUND: Handler = Handler::new("unbalanced::Round");
 
@@ -33,8 +32,8 @@ pub(super) static WORKLOAD: Workload = Workload {
 fn costs(events: usize) -> Vec<u64> {
     let mut random = fastrand::Rng::with_seed(1);
     let mut cost = || match random.u32(..100) {
-        0..98 => SHORT_CYCLES,
-        _ => random.u64(LONG_CYCLES),
+        0..SHORT_PERCENT => u64::from(SHORT_CYCLES),
+        _ => random.u64(u64::from(*LONG_CYCLES.start())..=u64::from(*LONG_CYCLES.end())),
     };
     (0..events).map(|_| cost()).collect()
 }
@@ -46,9 +45,9 @@ impl Source for Costs {
 
     fn post(&mut self, round: &Arc<Round<Self>>, cx: &mut Context<'_, Rounds<Self>>) {
         for &cycles in &self.0 {
-            let handler = match cycles {
-                SHORT_CYCLES => &SHORT,
-                _ => &LONG,
+            let handler = match cycles == u64::from(SHORT_CYCLES) {
+                true => &SHORT,
+                false => &LONG,
             };
             let round = Arc::clone(round);
             cx.post_fresh_via(handler, move |_, cx| {

@@ -256,9 +256,10 @@ fn handlers(events: &[Event], nodes: &mut [Node], names: &Handlers) -> Vec<&'sta
     let handler = |&(number, cycles, events): &(u32, u64, u64)| {
         let name = names.name(number).unwrap_or("(unnamed)").to_owned();
         let mean = u32::try_from(cycles / events.max(1)).unwrap_or(u32::MAX);
-        // Handlers are static: those of a trace live as long as the process.
-        let handler = Handler::new(Box::leak(name.into_boxed_str())).cost_cycles(mean);
-        &*Box::leak(Box::new(handler))
+        Handler::new(Box::leak(name.into_boxed_str())).cost_cycles(mean)
     };
-    sums.iter().map(handler).collect()
+    // Handlers are static: those of a trace live as long as the process. In a row, as
+    // workers remember them by the distance of their addresses.
+    let handlers: Box<[Handler]> = sums.iter().map(handler).collect();
+    Box::leak(handlers).iter().collect()
 }

@@ -1,6 +1,7 @@
 //! The simulator, from outside.
 
 mod explore;
+mod layouts;
 mod learning;
 mod machine_files;
 mod order;

@@ -34,13 +34,10 @@ fn unbalanced_is_ordered_as_in_the_paper() {
 
 #[test]
 fn pinning_is_ordered_as_in_the_paper() {
-    use Policy::{Cfse, CfsePinning, LibasyncSmp, LibasyncSmpNoSteal};
+    use Policy::{CfsePinning, LibasyncSmp, LibasyncSmpNoSteal};
     let known = [
         (Column::KiloEvents, LibasyncSmpNoSteal, CfsePinning),
-        (Column::AcceptRatio, LibasyncSmpNoSteal, LibasyncSmp),
-        (Column::AcceptRatio, Cfse, CfsePinning),
         (Column::KiloEvents, CfsePinning, LibasyncSmp),
-        (Column::AcceptRatio, CfsePinning, LibasyncSmp),
     ];
     check(Table::Pinning, &known);
 }

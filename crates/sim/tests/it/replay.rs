@@ -37,7 +37,7 @@ fn compute(turns: u64) {
 fn record(file: &Path) -> u64 {
     let runtime = mely::Runtime::builder()
         .workers(2)
-        .pin_workers(false)
+        .affinity(mely::Affinity::Free)
         .trace(file);
     let runtime = runtime.build().unwrap();
     let starts = runtime.colored(());

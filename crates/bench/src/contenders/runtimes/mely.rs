@@ -9,7 +9,9 @@ pub(crate) struct Mely(pub(crate) Runtime);
 
 impl Mely {
     pub(crate) fn start(policy: Policy, conditions: Conditions) -> Result<Self, Failure> {
-        let builder = Runtime::builder().workers(conditions.workers);
+        let builder = Runtime::builder()
+            .workers(conditions.workers)
+            .affinity(conditions.affinity);
         let builder = match conditions.yields {
             true => builder.batch_threshold(1),
             false => builder,

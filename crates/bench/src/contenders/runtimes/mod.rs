@@ -13,7 +13,7 @@ mod rayon;
 mod tasks;
 mod tokio;
 
-use ::mely::Handler;
+use ::mely::{Affinity, Handler};
 
 pub(crate) use self::mely::Mely;
 pub(crate) use self::rayon::Rayon;
@@ -75,6 +75,8 @@ pub(crate) trait Fresh {
 pub(crate) struct Conditions {
     /// Worker threads.
     pub(crate) workers: usize,
+    /// Where those of Mely run.
+    pub(crate) affinity: Affinity,
     /// Whether a key lets others run after each of its messages, not only when it
     /// has none or has run a few.
     pub(crate) yields: bool,

@@ -165,6 +165,7 @@ pub(crate) fn run(options: &LatencyOptions) -> Result<(), Error> {
     let repetition = &options.repetition;
     let run = Run {
         workers: arguments::workers(repetition.workers),
+        affinity: repetition.affinity,
         time: Duration::from_secs_f64(options.seconds),
     };
     let spin_rate = spin::checked()?;
@@ -227,6 +228,7 @@ fn measure(
     let _alone = alone();
     let conditions = Conditions {
         workers: run.workers,
+        affinity: run.affinity,
         yields: false,
     };
     let done = match load.disturbed_by() {
@@ -270,6 +272,7 @@ mod tests {
     fn every_runtime_answers_under_every_load() {
         let run = Run {
             workers: 2,
+            affinity: mely::Affinity::default(),
             time: Duration::from_millis(1),
         };
         for load in Load::ALL {
@@ -300,6 +303,7 @@ mod tests {
         let repetition = Repetition {
             repeat: 1,
             workers: None,
+            affinity: mely::Affinity::default(),
             keep_disturbed: true,
             json: None,
         };
@@ -326,6 +330,7 @@ mod tests {
         let repetition = Repetition {
             repeat: 1,
             workers: None,
+            affinity: mely::Affinity::default(),
             keep_disturbed: true,
             json: None,
         };

@@ -231,7 +231,7 @@ fn measure(
     };
     let mut command = match elsewhere::command(implementation, once::NAME).map_err(failed)? {
         Some(command) => command,
-        None => this_program(implementation).map_err(failed)?,
+        None => this_program(implementation, options).map_err(failed)?,
     };
     command
         .arg("--json")
@@ -244,12 +244,16 @@ fn measure(
 }
 
 /// This program again, called as it was up to the name of the subcommand.
-fn this_program(implementation: Implementation) -> Result<Command, Failure> {
+fn this_program(
+    implementation: Implementation,
+    options: &MemoryOptions,
+) -> Result<Command, Failure> {
     let mut command = Command::new(std::env::current_exe()?);
     let before = std::env::args_os().skip(1);
     command
         .args(before.take_while(|word| word != "memory"))
-        .args([once::NAME, "--impl", &implementation.to_string()]);
+        .args([once::NAME, "--impl", &implementation.to_string()])
+        .args(["--affinity", &options.repetition.affinity.to_string()]);
     Ok(command)
 }
 
@@ -328,6 +332,7 @@ mod tests {
         let repetition = Repetition {
             repeat: 1,
             workers: Some(2),
+            affinity: mely::Affinity::default(),
             keep_disturbed: true,
             json: None,
         };

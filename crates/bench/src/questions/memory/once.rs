@@ -7,6 +7,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use clap::Args;
+use mely::Affinity;
 use serde::{Deserialize, Serialize};
 
 use super::Holding;
@@ -42,6 +43,9 @@ pub struct MemoryOnceOptions {
     /// Worker threads; by default one for each core.
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub workers: Option<u16>,
+    /// Where workers of Mely run: auto, pinned, free.
+    #[arg(long, value_name = "A", default_value_t)]
+    pub affinity: Affinity,
     /// Prints JSON instead of a sentence.
     #[arg(long)]
     pub json: bool,
@@ -71,7 +75,8 @@ impl Used {
 pub(crate) fn run(options: &MemoryOnceOptions) -> Result<(), Error> {
     let (holding, implementation) = (options.workload, options.implementation);
     let workers = arguments::workers(options.workers);
-    let used = measure(holding, implementation, options.amount, workers);
+    let affinity = options.affinity;
+    let used = measure(holding, implementation, options.amount, workers, affinity);
     let used = used.map_err(|source| Error::Run {
         workload: holding.to_string(),
         implementation: implementation.to_string(),
@@ -94,9 +99,11 @@ fn measure(
     implementation: Implementation,
     amount: usize,
     workers: usize,
+    affinity: Affinity,
 ) -> Result<Used, Failure> {
     let conditions = Conditions {
         workers,
+        affinity,
         yields: false,
     };
     let job = OnRuntime {
@@ -267,7 +274,7 @@ mod tests {
                 continue;
             }
             for holding in Holding::ALL {
-                let used = measure(holding, implementation, 1000, 2).unwrap();
+                let used = measure(holding, implementation, 1000, 2, Affinity::Auto).unwrap();
                 assert_eq!(used.amount, 1000, "{holding} {implementation}");
                 assert!(used.nanos > 0, "{holding} {implementation}");
             }

@@ -9,14 +9,13 @@
 use std::hint::black_box;
 
 use mely::{Handler, Policy};
+use mely_papers::definitions::batch::CONCATENATIONS;
 
 use super::pipeline::{self, Pipeline};
 use super::setting::handlers;
 use crate::measure::measured::Measured;
 use crate::measure::{Failure, Run};
 
-/// In each handler, as in the paper.
-const CONCATENATIONS: usize = 50;
 /// What is appended: a word, as a parser or a logger would.
 const WORD: &str = "event ";
 

@@ -15,6 +15,7 @@ use std::hint::black_box;
 use std::sync::Arc;
 
 use mely::{Colored, Context, Handler, Policy};
+use mely_papers::definitions::cache_efficient::ARRAYS;
 
 use super::cores;
 use super::join::{Part, Round};
@@ -23,8 +24,6 @@ use crate::measure::measured::{Measured, Window};
 use crate::measure::random::Random;
 use crate::measure::{Failure, Run};
 
-/// Events A of a loaded core in a round.
-const ARRAYS: u64 = 100;
 /// Numbers of 4 bytes in an array.
 const NUMBERS: usize = 1000;
 
@@ -130,7 +129,7 @@ impl Source {
 
     fn fork(&mut self, round: &Arc<Round<Source>>, cx: &mut Context<'_, Self>) {
         let handle = cx.handle();
-        for seed in 0..ARRAYS {
+        for seed in 0..ARRAYS as u64 {
             let array = handle.colored(Array {
                 seed,
                 sorted_half: None,

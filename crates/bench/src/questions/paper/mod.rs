@@ -1,9 +1,10 @@
 //! `paper`: the microbenchmarks of the papers, under every policy.
 //!
-//! Each is as its paper defines it, run on the machine that is there (seed 000, section
-//! V-B, on 8 cores; seed 002, section 4.2, on 4). What the papers measured stands beside
-//! it, for the rows that they have: figures of machines from 2008, so only the ratios to
-//! the run without stealing compare. Every figure comes from the runtime's own metrics.
+//! Each is as its paper defines it as far as that goes (seed 000, section V-B, on 8 cores;
+//! seed 002, section 4.2, on 4), and says at its constants what the paper leaves open; it is
+//! run on the machine that is there. What the papers measured stands beside it, for the rows
+//! that they have: figures of machines from 2008, so only the ratios to the run without
+//! stealing compare. Every figure comes from the runtime's own metrics.
 //!
 //! | file | what |
 //! |---|---|
@@ -95,10 +96,37 @@ impl Contender {
     }
 }
 
+/// The rate of one run of a workload under a policy, in this process: events a second,
+/// connections for `pinning`.
+///
+/// # Errors
+///
+/// If it cannot be run.
+///
+/// ```
+/// use std::time::Duration;
+/// use mely_bench::{PaperWorkload, Run, paper_rate};
+///
+/// let run = Run {
+///     workers: 1,
+///     affinity: mely::Affinity::default(),
+///     time: Duration::from_millis(1),
+/// };
+/// let rate = paper_rate(PaperWorkload::Penalty, mely::Policy::Mely, &run)?;
+/// assert!(rate > 0.0);
+/// # Ok::<(), mely_bench::Error>(())
+/// ```
+pub fn paper_rate(workload: PaperWorkload, policy: Policy, run: &Run) -> Result<f64, Error> {
+    spin::checked()?;
+    let measured = Contender { workload, policy }.run(run)?;
+    Ok(measured.rate)
+}
+
 pub(crate) fn run(options: &PaperOptions) -> Result<(), Error> {
     let repetition = &options.repetition;
     let run = Run {
         workers: arguments::workers(repetition.workers),
+        affinity: repetition.affinity,
         time: Duration::from_secs_f64(options.seconds),
     };
     spin::checked()?;

@@ -17,6 +17,7 @@ use std::hint::black_box;
 use std::sync::Arc;
 
 use mely::{Context, Handler, Policy};
+use mely_papers::definitions::penalty::PENALTY;
 
 use super::join::{Part, Round};
 use super::setting::{handlers, runtime};
@@ -31,8 +32,6 @@ const ARRAY: usize = 8192;
 const OFFSET: usize = 256;
 /// Numbers in a cache line: B touches one of each line.
 const LINE: usize = 8;
-/// Of B, as in the paper.
-const PENALTY: u32 = 1000;
 
 /// What the two handlers take, as `adaptive` learns it on a Xeon at 2.5 GHz: the
 /// papers' policies get it from profiling too.

@@ -192,7 +192,10 @@ fn serve(
 
 pub(super) fn run(policy: Policy, run: &Run) -> Result<Measured, Failure> {
     static COUNTED: [&str; 1] = [CLOSE.name()];
-    let builder = Runtime::builder().workers(run.workers).policy(policy);
+    let builder = Runtime::builder()
+        .workers(run.workers)
+        .affinity(run.affinity)
+        .policy(policy);
     let rt = builder.reactor(ReactorKind::Single).build()?;
     let (window, outcome) = Window::new(run.time, &COUNTED);
     let stop = Arc::new(AtomicBool::new(false));

@@ -6,7 +6,10 @@ use crate::measure::{Failure, Run};
 
 /// A runtime under a policy.
 pub(super) fn runtime(policy: Policy, run: &Run) -> Result<Runtime, Failure> {
-    let builder = Runtime::builder().workers(run.workers).policy(policy);
+    let builder = Runtime::builder()
+        .workers(run.workers)
+        .affinity(run.affinity)
+        .policy(policy);
     Ok(builder.build()?)
 }
 

@@ -11,6 +11,7 @@
 use std::sync::Arc;
 
 use mely::{Context, Handler, Policy};
+use mely_papers::definitions::unbalanced::{EVENTS, LONG_CYCLES, SHORT_CYCLES, SHORT_PERCENT};
 
 use super::join::Round;
 use super::setting::{handlers, runtime};
@@ -19,10 +20,6 @@ use crate::measure::random::Random;
 use crate::measure::spin::spin;
 use crate::measure::{Failure, Run};
 
-const EVENTS: usize = 50_000;
-const SHORT_CYCLES: u32 = 100;
-const LONG_CYCLES_MIN: u32 = 10_000;
-const LONG_CYCLES_MAX: u32 = 50_000;
 /// How many events hold a part of the round together.
 const PART_EVENTS: usize = 100;
 
@@ -40,7 +37,7 @@ static PLAIN: Handlers = Handlers {
 };
 static ANNOTATED: Handlers = Handlers {
     short: SHORT.cost_cycles(SHORT_CYCLES),
-    long: LONG.cost_cycles(u32::midpoint(LONG_CYCLES_MIN, LONG_CYCLES_MAX)),
+    long: LONG.cost_cycles(u32::midpoint(*LONG_CYCLES.start(), *LONG_CYCLES.end())),
 };
 static ROUND: Handler = Handler::new("unbalanced::Round");
 
@@ -48,8 +45,8 @@ static ROUND: Handler = Handler::new("unbalanced::Round");
 fn costs() -> Vec<u32> {
     let mut random = Random::new(1);
     let mut cost = || match random.below(100) {
-        0..98 => SHORT_CYCLES,
-        _ => LONG_CYCLES_MIN + random.below(LONG_CYCLES_MAX - LONG_CYCLES_MIN + 1),
+        0..SHORT_PERCENT => SHORT_CYCLES,
+        _ => LONG_CYCLES.start() + random.below(LONG_CYCLES.end() - LONG_CYCLES.start() + 1),
     };
     (0..EVENTS).map(|_| cost()).collect()
 }

@@ -96,6 +96,7 @@ mod tests {
     fn every_policy_runs(workload: PaperWorkload) {
         let run = Run {
             workers: 2,
+            affinity: mely::Affinity::default(),
             time: Duration::from_millis(2),
         };
         for policy in Policy::ALL {

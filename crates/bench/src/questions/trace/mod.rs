@@ -110,6 +110,7 @@ pub(crate) fn run(options: &TraceOptions) -> Result<(), Error> {
     let repetition = &options.repetition;
     let run = Run {
         workers: arguments::workers(repetition.workers),
+        affinity: repetition.affinity,
         time: Duration::from_secs_f64(options.seconds),
     };
     spin::checked()?;
@@ -149,6 +150,7 @@ fn measure(case: Case, run: &Run, dir: &Path) -> Result<Figure, Failure> {
     let file = tempfile::Builder::new().suffix(".trace").tempfile_in(dir)?;
     let mut builder = Runtime::builder()
         .workers(run.workers)
+        .affinity(run.affinity)
         .policy(Policy::Adaptive);
     if case.traced {
         builder = builder.trace(file.path());
@@ -236,6 +238,7 @@ mod tests {
     fn every_workload_runs_with_a_trace_and_without() {
         let run = Run {
             workers: 2,
+            affinity: mely::Affinity::default(),
             time: Duration::from_millis(1),
         };
         let dir = tempfile::tempdir().unwrap();

@@ -1,8 +1,9 @@
 //! Shutdowns that give up, runtimes that fail to start, and what refers to itself.
 
-use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::SeqCst;
+use std::sync::{Arc, Mutex};
+use std::task::Waker;
 use std::time::Duration;
 
 use mely::{CallError, Colored, Handler, OnPanic, Runtime, net::UnixStream};
@@ -70,10 +71,27 @@ fn a_task_whose_poll_is_dropped_ends() {
             goes_on_there.pass("the shutdown has begun");
         });
         began.pass("the worker is held");
-        poisoned.post(|(), _| silent_panic());
-        let shed = poisoned.spawn(async { 1 });
+        // It is polled once, and woken again while the color is about to be poisoned.
+        let waker = Arc::new(Mutex::new(None::<Waker>));
+        let polled = Arc::clone(&waker);
+        let shed = poisoned.spawn(std::future::poll_fn(move |cx| {
+            *polled.lock().expect("no panic") = Some(cx.waker().clone());
+            std::task::Poll::<()>::Pending
+        }));
         goes_on.arrive();
+        rt.settle();
+        let wake = waker
+            .lock()
+            .expect("no panic")
+            .clone()
+            .expect("it was polled");
+        let wake_there = wake.clone();
+        poisoned.post(move |(), _| {
+            wake_there.wake();
+            silent_panic();
+        });
         assert_eq!(shed.wait(), Err(CallError::Dropped));
+        drop(wake);
 
         let (began, goes_on) = (Gate::default(), Gate::default());
         let open = OpenOnDrop(goes_on.clone());
@@ -87,6 +105,7 @@ fn a_task_whose_poll_is_dropped_ends() {
         rt.shutdown(Duration::ZERO).expect_err("it is held");
         drop(open);
         assert_eq!(abandoned.wait(), Err(CallError::Dropped));
+        drop(waker);
     });
 }
 
@@ -96,10 +115,13 @@ fn a_task_that_waits_for_ever_ends_with_the_runtime() {
         let rt = runtime(2);
         let token = Arc::new(());
         let kept = Arc::clone(&token);
-        let reply = rt.fresh_color().spawn(async move {
-            let _kept = kept;
-            std::future::pending::<()>().await;
-        });
+        let wakers = Arc::new(Mutex::new(None));
+        // The task owns what owns its waker.
+        let reply = rt.fresh_color().spawn(std::future::poll_fn(move |cx| {
+            let _kept = &kept;
+            *wakers.lock().expect("no panic") = Some(cx.waker().clone());
+            std::task::Poll::<()>::Pending
+        }));
         rt.settle();
         rt.shutdown(Duration::from_secs(5))
             .expect("nothing is pending");
@@ -134,6 +156,11 @@ fn a_color_in_its_own_state_ends_with_the_runtime() {
                 state._socket = Some(ours);
             });
         }
+        // One that nothing but its own state refers to.
+        let alone = rt.colored((None::<Colored<()>>, Arc::clone(&token)));
+        alone
+            .clone()
+            .post(move |(me, _), _| *me = Some(alone.color()));
         rt.shutdown(Duration::from_secs(5)).expect("all is run");
         assert_eq!(Arc::strong_count(&token), 1, "states leak");
     });

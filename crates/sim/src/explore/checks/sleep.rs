@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 
 use super::fair::BATCH_THRESHOLD;
 use super::{Check, ColorId, EventId, Seen, ensure, plan_of};
+use crate::explore::program::LONG_CYCLES;
 use crate::explore::program::{ColorPlan, Kind, Program};
-use crate::explore::run::LONG_CYCLES;
 use crate::mely::simulated::meter;
 
 /// How many events may run first, where costs are learned: a core offers all that it

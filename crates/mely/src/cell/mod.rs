@@ -1,0 +1,306 @@
+//! The color: one shared cell that producers post to and one owner runs.
+//!
+//! * A [`ColorRef`] is a counted reference: who has one may post.
+//! * An [`OwnedColor`] is the proof of ownership: there is one for a color exactly
+//!   while its inbox is not closed, and only its holder touches the fields below
+//!   `owner's alone`. It moves between threads inside queues, whose hand-over
+//!   orders the accesses.
+#![allow(unsafe_code)]
+
+pub(crate) mod lives;
+mod marks;
+pub(crate) mod origin;
+mod owned;
+mod posted;
+mod realm;
+mod reference;
+pub(crate) mod room;
+mod running;
+mod states;
+
+use core::cell::Cell;
+use core::ptr::NonNull;
+use std::sync::atomic::AtomicU32;
+use std::sync::atomic::Ordering::Relaxed;
+
+use mely_sched::{ColorQueue, Link};
+
+pub(crate) use self::marks::Here;
+use self::marks::Marks;
+pub(crate) use self::owned::OwnedColor;
+pub(crate) use self::posted::Posted;
+pub(crate) use self::realm::Realm;
+pub(crate) use self::running::{Lent, Running};
+pub(crate) use self::states::States;
+use crate::cell::lives::{Lives, NO_STATES};
+use crate::cell::origin::Origin;
+use crate::event::{Event, StatePtr};
+use crate::machine::panics::drop_safely;
+use crate::machine::prefetch;
+use crate::machine::sync::{Arc, AtomicU16, AtomicUsize};
+use crate::memory::pool::Pool;
+use crate::memory::slab::Block;
+use crate::queue::inbox::{Inbox, Pushed};
+
+/// What distinguishes a color from others, fixed when it is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Traits {
+    /// How many events may be pending.
+    pub(crate) capacity: Capacity,
+    /// The worker that runs it first, and always if it is pinned.
+    pub(crate) home: WorkerIndex,
+    /// Never stolen.
+    pub(crate) pinned: bool,
+}
+
+/// A worker's number, as small as it can be: a color is two cache lines.
+pub(crate) type WorkerIndex = u16;
+
+/// How many events may be pending on a color; [`UNBOUNDED`] is no limit.
+pub(crate) type Capacity = u32;
+
+/// No limit to what is pending.
+pub(crate) const UNBOUNDED: Capacity = Capacity::MAX;
+
+/// A color: two cache lines, of which the first has all that posting and running
+/// touch.
+#[repr(C, align(64))]
+pub(crate) struct ColorCell<R: Realm> {
+    inbox: Inbox<Event>,
+    refs: AtomicUsize,
+    // Owner's alone, down to `id`, but for what says otherwise; `link` belongs to
+    // the list that holds it.
+    link: Link<ColorCell<R>>,
+    queue: ColorQueue<Event>,
+    /// Read by all. Where events wait in one queue for each core, it changes under the
+    /// locks of the old and the new core's.
+    home: AtomicU16,
+    marks: Marks,
+    /// Events in the one queue of the home, under its lock.
+    waiting: AtomicU32,
+    /// Its number, for people; changes only while the owner alone refers to it.
+    id: Cell<u64>,
+    // Shared again.
+    /// Events posted and not begun; counted only for bounded colors.
+    pending: AtomicUsize,
+    traits: Traits,
+    realm: Arc<R>,
+    /// Where the states of the color are among those of its home; see [`Lives`].
+    states: AtomicU32,
+}
+
+// SAFETY: events and states are `Send`, the rest is plain or shared data.
+unsafe impl<R: Realm> Send for ColorCell<R> {}
+
+/// A counted reference to a color.
+pub(crate) struct ColorRef<R: Realm>(NonNull<ColorCell<R>>);
+
+// SAFETY: what a reference reaches is atomic, immutable or behind a lock; the
+// owner's fields need an `OwnedColor`.
+unsafe impl<R: Realm> Send for ColorRef<R> {}
+// SAFETY: as above.
+unsafe impl<R: Realm> Sync for ColorRef<R> {}
+
+impl<R: Realm> ColorRef<R> {
+    /// A new color without events.
+    pub(crate) fn new(pool: Option<&CellPool<R>>, realm: &Arc<R>, id: u64, traits: Traits) -> Self {
+        let reused = pool.and_then(CellPool::take);
+        let mut cell = reused.unwrap_or_else(|| ColorCell::new(realm));
+        cell.begin(id, traits);
+        cell.marks.give_out();
+        Self(cell.into_raw())
+    }
+
+    #[inline]
+    fn cell(&self) -> &ColorCell<R> {
+        // SAFETY: the count keeps the cell alive.
+        unsafe { self.0.as_ref() }
+    }
+
+    /// The runtime that it is of.
+    #[inline]
+    pub(crate) fn realm(&self) -> &Arc<R> {
+        &self.cell().realm
+    }
+
+    /// What a handle knows by heart.
+    pub(crate) fn origin(&self) -> Origin {
+        Origin::new(self.realm().number(), self.traits().capacity != UNBOUNDED)
+    }
+
+    /// What ends with the runtime at the latest, of the colors that began where this
+    /// one did.
+    pub(crate) fn lives(&self) -> &Lives {
+        self.realm().lives(usize::from(self.traits().home))
+    }
+
+    pub(crate) fn traits(&self) -> &Traits {
+        &self.cell().traits
+    }
+
+    /// Its number, for people.
+    pub(crate) fn id(&self) -> u64 {
+        self.cell().id.get()
+    }
+
+    /// Gives state to the color, to live as long as it.
+    pub(crate) fn adopt<T: Send + 'static>(&self, state: T) -> StatePtr<T> {
+        if size_of::<T>() == 0 && !core::mem::needs_drop::<T>() {
+            return StatePtr::new(NonNull::dangling());
+        }
+        self.lives().adopt(&self.cell().states, state)
+    }
+
+    /// Counts one more pending event, unless the color is full.
+    #[inline]
+    pub(crate) fn reserve(&self) -> bool {
+        let cell = self.cell();
+        if cell.traits.capacity == UNBOUNDED {
+            return true;
+        }
+        // Relaxed: a count only; the events themselves go through the inbox.
+        let room = |pending| (pending < cell.traits.capacity as usize).then_some(pending + 1);
+        cell.pending.fetch_update(Relaxed, Relaxed, room).is_ok()
+    }
+
+    /// Whether one more event could be pending.
+    pub(crate) fn has_room(&self) -> bool {
+        let capacity = self.cell().traits.capacity;
+        // Relaxed: as above.
+        capacity == UNBOUNDED || self.cell().pending.load(Relaxed) < capacity as usize
+    }
+
+    /// Counts one more pending event, full or not.
+    #[inline]
+    pub(crate) fn reserve_always(&self) {
+        if self.cell().traits.capacity != UNBOUNDED {
+            // Relaxed: as above.
+            self.cell().pending.fetch_add(1, Relaxed);
+        }
+    }
+
+    /// Asks for the line that posting writes.
+    #[inline]
+    pub(crate) fn prefetch_for_post(&self) {
+        prefetch::line(self.0.as_ptr());
+    }
+
+    /// Gives an event to the color. Whoever gets the color back has become its
+    /// owner and must schedule it.
+    #[inline]
+    pub(crate) fn deliver(&self, event: Event) -> Option<OwnedColor<R>> {
+        let inbox = &self.cell().inbox;
+        if inbox.open() {
+            let owned = OwnedColor::claim(self);
+            owned.cell().queue.push(event);
+            return Some(owned);
+        }
+        self.deliver_unweighed(event)
+    }
+
+    /// Gives an event that has not been weighed to the color: its owner weighs it
+    /// when it takes the inbox.
+    pub(crate) fn deliver_unweighed(&self, event: Event) -> Option<OwnedColor<R>> {
+        match self.cell().inbox.push(event) {
+            Pushed::Queued => None,
+            Pushed::Opened => Some(OwnedColor::claim(self)),
+            Pushed::Shut(_) => unreachable!("the inbox of a color is never shut"),
+        }
+    }
+
+    /// Whether both refer to the same color.
+    pub(crate) fn same(&self, other: &ColorRef<R>) -> bool {
+        self.0 == other.0
+    }
+}
+
+impl<R: Realm> Clone for ColorRef<R> {
+    #[inline]
+    fn clone(&self) -> Self {
+        // Relaxed: whoever clones has a reference, so the cell cannot go away.
+        self.cell().refs.fetch_add(1, Relaxed);
+        Self(self.0)
+    }
+}
+
+impl<R: Realm> ColorCell<R> {
+    fn new(realm: &Arc<R>) -> Block<Self> {
+        Block::new(Self {
+            inbox: Inbox::new_closed(),
+            refs: AtomicUsize::new(0),
+            link: Cell::new(None),
+            queue: ColorQueue::new(),
+            home: AtomicU16::new(0),
+            marks: Marks::new(),
+            waiting: AtomicU32::new(0),
+            id: Cell::new(0),
+            pending: AtomicUsize::new(0),
+            traits: Traits {
+                capacity: UNBOUNDED,
+                home: 0,
+                pinned: false,
+            },
+            realm: Arc::clone(realm),
+            states: AtomicU32::new(NO_STATES),
+        })
+    }
+
+    /// Makes an unused cell an idle color with one reference.
+    fn begin(&mut self, id: u64, traits: Traits) {
+        // Relaxed: nobody else has the cell yet.
+        self.refs.store(1, Relaxed);
+        self.inbox.begin(false);
+        self.home.store(traits.home, Relaxed);
+        self.marks.begin(traits);
+        self.id.set(id);
+        self.pending.store(0, Relaxed);
+        self.traits = traits;
+    }
+
+    /// The runtime that it is of.
+    pub(crate) fn realm(&self) -> &Arc<R> {
+        &self.realm
+    }
+
+    /// Ends a color: drops its state, and keeps the cell for the next one.
+    ///
+    /// # Safety
+    ///
+    /// The caller has the last reference, and gives it up; the color has no events.
+    unsafe fn end(cell: NonNull<Self>) {
+        // SAFETY: the caller's word.
+        R::keep_cell(unsafe { Self::end_state(cell) });
+    }
+
+    /// The same, on a worker of the color's runtime.
+    ///
+    /// # Safety
+    ///
+    /// As for [`end`](Self::end).
+    #[inline]
+    unsafe fn end_into(cell: NonNull<Self>, cells: &CellPool<R>) {
+        // SAFETY: the caller's word.
+        cells.keep(unsafe { Self::end_state(cell) });
+    }
+
+    /// Drops the state of a color that ends.
+    ///
+    /// # Safety
+    ///
+    /// As for [`end`](Self::end).
+    #[inline]
+    unsafe fn end_state(cell: NonNull<Self>) -> Block<Self> {
+        // SAFETY: the caller has the last reference, which is the pointer of the block.
+        let mut cell = unsafe { Block::from_raw(cell) };
+        let states = core::mem::replace(cell.states.get_mut(), NO_STATES);
+        if states != NO_STATES {
+            let home = usize::from(cell.traits.home);
+            drop_safely(cell.realm.lives(home).take_states(states));
+        }
+        cell
+    }
+}
+
+/// Unused cells of a worker: they keep their reference to the runtime, so that a
+/// fresh color costs no locked instruction.
+pub(crate) type CellPool<R> = Pool<Block<ColorCell<R>>>;

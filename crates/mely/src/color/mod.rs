@@ -1,0 +1,255 @@
+//! Colors, and the state they own.
+
+pub(crate) mod context;
+pub(crate) mod error;
+pub(crate) mod options;
+pub(crate) mod reply;
+pub(crate) mod section;
+pub(crate) mod task;
+mod via;
+pub(crate) mod waits;
+
+use core::fmt;
+use std::time::{Duration, Instant};
+
+pub use self::via::Via;
+use crate::cell::origin::Origin;
+use crate::color::context::Context;
+use crate::color::error::PostError;
+use crate::color::reply::Reply;
+use crate::event::StatePtr;
+use crate::event::handler::Handler;
+use crate::shared::ColorRef;
+use crate::shared::timers::Timer;
+
+/// A color without state: the unit of serial execution.
+///
+/// Events of one color run one at a time and, as far as one thread posted them, in
+/// the order in which they were posted; events of different colors run in parallel
+/// (seed 000, section II-A).
+pub type Color = Colored<()>;
+
+/// A color that owns state: reachable only by events of the color, as `&mut T`,
+/// one at a time, without a lock.
+///
+/// A `Colored` is a reference: clone it, send it anywhere, post from any thread.
+/// The state is dropped with its color: when the last reference is gone and the last
+/// event has run, or else when the runtime has ended and no event can reach it any more.
+///
+/// ```
+/// let rt = mely::Runtime::builder().workers(2).build()?;
+/// let account = rt.colored(0i64);
+/// account.post(|balance, _cx| *balance += 5);
+/// account.post(|balance, _cx| *balance -= 2);
+/// assert_eq!(account.with(|balance| *balance), 3);
+/// # Ok::<(), mely::BuildError>(())
+/// ```
+///
+/// The compiler refuses to let the state out:
+///
+/// ```compile_fail
+/// # let rt = mely::Runtime::new().unwrap();
+/// let account = rt.colored(String::new());
+/// let mut stolen: Option<&mut String> = None;
+/// account.post(|text, _cx| stolen = Some(text));
+/// ```
+///
+/// Nor is it taken for state of a type that lives longer:
+///
+/// ```compile_fail
+/// fn longer(color: mely::Colored<for<'a> fn(&'a str)>) -> mely::Colored<fn(&'static str)> {
+///     color
+/// }
+/// ```
+pub struct Colored<T = ()> {
+    color: ColorRef,
+    state: StatePtr<T>,
+    origin: Origin,
+}
+
+impl<T: Send + 'static> Colored<T> {
+    pub(crate) fn from_parts(color: ColorRef, state: StatePtr<T>) -> Self {
+        let origin = color.origin();
+        Self {
+            color,
+            state,
+            origin,
+        }
+    }
+
+    pub(crate) fn new(color: ColorRef, state: T) -> Self {
+        let state = color.adopt(state);
+        Self::from_parts(color, state)
+    }
+
+    pub(crate) fn color_ref(&self) -> &ColorRef {
+        &self.color
+    }
+
+    /// The number of the color: what [`Handle::color`](crate::Handle::color) was
+    /// given, or a fresh one above 65 535.
+    pub fn id(&self) -> u64 {
+        self.color.id()
+    }
+
+    /// The color, without its state.
+    pub fn color(&self) -> Color {
+        Colored::from_parts(self.color.clone(), StatePtr::dangling())
+    }
+
+    /// Gives more state to the same color. It lives as long as the color: for the
+    /// small numbered colors, as long as the runtime.
+    ///
+    /// ```
+    /// let rt = mely::Runtime::builder().workers(1).build()?;
+    /// let (hits, names) = (rt.color(7).attach(0u32), rt.color(7).attach(String::new()));
+    /// assert_eq!(hits.id(), names.id()); // events on the two never run at once
+    /// # Ok::<(), mely::BuildError>(())
+    /// ```
+    pub fn attach<S: Send + 'static>(&self, state: S) -> Colored<S> {
+        Colored::new(self.color.clone(), state)
+    }
+
+    /// Posts as events of `handler`: for its name in the metrics, and for what it
+    /// says of cost and penalty.
+    pub fn via(&self, handler: &'static Handler) -> Via<'_, T> {
+        Via {
+            target: self,
+            handler: Some(handler),
+        }
+    }
+
+    /// An event for this color, not posted.
+    #[cfg(all(test, loom))]
+    pub(crate) fn new_event(
+        &self,
+        call: impl FnOnce(&mut T, &mut Context<'_, T>) + Send + 'static,
+    ) -> crate::event::Event {
+        let weight = crate::event::handler::Weight::UNKNOWN;
+        crate::event::Event::new(None, None, weight, self.state, call)
+    }
+
+    pub(crate) fn unnamed(&self) -> Via<'_, T> {
+        Via {
+            target: self,
+            handler: None,
+        }
+    }
+
+    /// Posts an event: `event` runs later, under this color, on some core.
+    ///
+    /// Order: after everything that this thread posted to this color before.
+    /// Cost: some 20 ns; an event is one cache line, closures of more than 24
+    /// bytes are boxed.
+    ///
+    /// Never blocks and never fails visibly: an event for a full color, or for a
+    /// runtime that has been shut down, is dropped and counted as *shed* in the
+    /// metrics. Use [`try_post`](Self::try_post) to get it back instead.
+    #[inline]
+    pub fn post<F>(&self, event: F)
+    where
+        F: FnOnce(&mut T, &mut Context<'_, T>) + Send + 'static,
+    {
+        self.unnamed().post(event);
+    }
+
+    /// Posts an event, or gives it back.
+    ///
+    /// # Errors
+    ///
+    /// [`PostError::Full`] if the color is bounded and full, [`PostError::Closed`]
+    /// after a shutdown.
+    #[inline]
+    pub fn try_post<F>(&self, event: F) -> Result<(), PostError<F>>
+    where
+        F: FnOnce(&mut T, &mut Context<'_, T>) + Send + 'static,
+    {
+        self.unnamed().try_post(event)
+    }
+
+    /// Posts an event after a delay. See [`post_at`](Self::post_at).
+    pub fn post_after<F>(&self, delay: Duration, event: F) -> Timer
+    where
+        F: FnOnce(&mut T, &mut Context<'_, T>) + Send + 'static,
+    {
+        self.unnamed().post_after(delay, event)
+    }
+
+    /// Posts an event at a time: never earlier, later by what the core is busy
+    /// with. The timer that is returned can cancel it. A shutdown cancels it too.
+    ///
+    /// On a bounded color it counts as pending from the time that it is due, and is
+    /// posted then even if the color is full.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// let rt = mely::Runtime::builder().workers(1).build()?;
+    /// let session = rt.colored("open");
+    /// let timeout = session.post_after(Duration::from_secs(30), |s, _cx| *s = "timed out");
+    /// assert!(timeout.cancel());
+    /// assert_eq!(session.with(|s| *s), "open");
+    /// # Ok::<(), mely::BuildError>(())
+    /// ```
+    pub fn post_at<F>(&self, at: Instant, event: F) -> Timer
+    where
+        F: FnOnce(&mut T, &mut Context<'_, T>) + Send + 'static,
+    {
+        self.unnamed().post_at(at, event)
+    }
+
+    /// Posts an event that has a result, a future for any async runtime.
+    ///
+    /// Order: as for [`post`](Self::post).
+    ///
+    /// # Errors
+    ///
+    /// The future gives a [`CallError`](crate::CallError) if the event could not be posted or run.
+    pub fn call<R, F>(&self, event: F) -> Reply<R>
+    where
+        R: Send + 'static,
+        F: FnOnce(&mut T, &mut Context<'_, T>) -> R + Send + 'static,
+    {
+        self.unnamed().call(event)
+    }
+}
+
+impl<T: Send + 'static> Context<'_, T> {
+    /// The color that is being run, to keep and post to from elsewhere.
+    pub fn color(&self) -> Color {
+        self.colored_as(StatePtr::dangling())
+    }
+
+    /// The color with its state, to keep and post to from elsewhere.
+    pub fn colored(&self) -> Colored<T> {
+        self.colored_as(self.state)
+    }
+
+    fn colored_as<S: Send + 'static>(&self, state: StatePtr<S>) -> Colored<S> {
+        Colored::from_parts(self.color.to_ref(), state)
+    }
+}
+
+impl<T> Clone for Colored<T> {
+    fn clone(&self) -> Self {
+        Self {
+            color: self.color.clone(),
+            state: self.state,
+            origin: self.origin,
+        }
+    }
+}
+
+/// Two are equal if events on them never run at once: the same color.
+impl<T, S> PartialEq<Colored<S>> for Colored<T> {
+    fn eq(&self, other: &Colored<S>) -> bool {
+        self.color.same(&other.color)
+    }
+}
+
+impl<T> Eq for Colored<T> {}
+
+impl<T> fmt::Debug for Colored<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Colored").field(&self.color.id()).finish()
+    }
+}

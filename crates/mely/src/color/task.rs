@@ -1,0 +1,212 @@
+//! Tasks: futures that are polled only as events of a color.
+//!
+//! A future is in one place: in the [`Slot`] of its task while it waits, on the stack of
+//! the event that polls it, or gone. Nothing of it is called under the slot's lock.
+
+use core::pin::Pin;
+use core::task::{Context, Poll, Waker};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::atomic::Ordering::{AcqRel, Relaxed};
+use std::sync::{Arc, Weak};
+use std::task::Wake;
+
+use super::{Color, Colored};
+use crate::cell::lives::{EndsWithRuntime, Lives};
+use crate::color::error::CallError;
+use crate::color::reply::{self, Answerer, Reply};
+use crate::machine::panics::{call_safely, drop_safely};
+use crate::machine::probe;
+use crate::machine::sync::{AtomicBool, AtomicUsize, Mutex, lock};
+
+type Boxed<R> = Pin<Box<dyn Future<Output = R> + Send>>;
+
+/// A future, and who waits for what comes of it.
+struct Work<R>(Boxed<R>, Answerer<R>);
+
+/// Where the future of a task is.
+enum Slot<R> {
+    Waiting(Work<R>),
+    /// On the stack of the event that polls it, which looks here after.
+    Polled,
+    /// It has ended, or nobody will poll it again.
+    Over,
+}
+
+#[cfg_attr(feature = "virtual", repr(align(64)))]
+struct Task<R: Send + 'static> {
+    color: Color,
+    /// A poll has been posted and has not begun.
+    woken: AtomicBool,
+    slot: Mutex<Slot<R>>,
+    /// Its place among the runtime's tasks; [`UNLISTED`] if it has none.
+    place: AtomicUsize,
+}
+
+const UNLISTED: usize = usize::MAX;
+
+impl<R: Send + 'static> Task<R> {
+    fn poll(self: &Arc<Self>) {
+        // AcqRel pairs with the one in `schedule`: what the waker did before is seen.
+        self.woken.swap(false, AcqRel);
+        let Some(mut work) = self.take(Slot::Polled) else {
+            return;
+        };
+        let waker = Waker::from(Arc::clone(self));
+        let mut context = Context::from_waker(&waker);
+        let poll = || work.0.as_mut().poll(&mut context);
+        match catch_unwind(AssertUnwindSafe(poll)) {
+            Ok(Poll::Pending) => self.wait(work),
+            Ok(Poll::Ready(result)) => self.end_with(work, Ok(result)),
+            Err(panic) => {
+                self.end_with(work, Err(CallError::Panicked));
+                resume_unwind(panic);
+            }
+        }
+    }
+
+    /// Puts the future back after a poll, unless the task is over.
+    fn wait(&self, work: Work<R>) {
+        let mut slot = lock(&self.slot);
+        if matches!(*slot, Slot::Polled) {
+            *slot = Slot::Waiting(work);
+            return;
+        }
+        drop(slot);
+        self.end_with(work, Err(CallError::Dropped));
+    }
+
+    /// Takes the future out if it waits, and leaves `instead`.
+    fn take(&self, instead: Slot<R>) -> Option<Work<R>> {
+        let mut slot = lock(&self.slot);
+        match std::mem::replace(&mut *slot, instead) {
+            Slot::Waiting(work) => Some(work),
+            Slot::Polled => None,
+            Slot::Over => {
+                *slot = Slot::Over;
+                None
+            }
+        }
+    }
+
+    fn schedule(self: Arc<Self>) {
+        // AcqRel: see `poll`.
+        if self.woken.swap(true, AcqRel) {
+            return;
+        }
+        let color = self.color.clone();
+        let turn = Turn(Some(self));
+        color.unnamed().post_always(move |(), _cx| turn.run());
+    }
+
+    /// Drops the future, so that whoever waits for the result knows. One that is
+    /// being polled, perhaps by the caller, is dropped after the poll.
+    fn give_up(&self) {
+        if let Some(work) = self.take(Slot::Over) {
+            self.end_with(work, Err(CallError::Dropped));
+        }
+    }
+
+    /// Drops the future, and then answers.
+    fn end_with(&self, work: Work<R>, answer: Result<R, CallError>) {
+        drop(self.take(Slot::Over));
+        // Relaxed: it was stored before the task was first posted.
+        let place = self.place.swap(UNLISTED, Relaxed);
+        if place != UNLISTED {
+            self.lives().remove_task(place);
+        }
+        let Work(future, answerer) = work;
+        drop_safely(future);
+        // The result is the program's, too, and nobody may want it any more.
+        call_safely(|| answerer.answer(answer));
+    }
+
+    fn lives(&self) -> &Lives {
+        self.color.color_ref().lives()
+    }
+}
+
+impl<R: Send + 'static> Drop for Task<R> {
+    fn drop(&mut self) {
+        // Whatever could have woken it is gone.
+        self.give_up();
+    }
+}
+
+impl<R: Send + 'static> Wake for Task<R> {
+    fn wake(self: Arc<Self>) {
+        self.schedule();
+    }
+}
+
+impl<R: Send + 'static> EndsWithRuntime for Task<R> {
+    fn end(&self) {
+        self.give_up();
+    }
+}
+
+/// A poll that was posted. If it is dropped instead of run, by a shutdown or with a
+/// poisoned color, nobody will poll the task again.
+struct Turn<R: Send + 'static>(Option<Arc<Task<R>>>);
+
+impl<R: Send + 'static> Turn<R> {
+    fn run(mut self) {
+        if let Some(task) = self.0.take() {
+            task.poll();
+        }
+    }
+}
+
+impl<R: Send + 'static> Drop for Turn<R> {
+    fn drop(&mut self) {
+        if let Some(task) = self.0.take() {
+            task.give_up();
+        }
+    }
+}
+
+impl<T: Send + 'static> Colored<T> {
+    /// Runs a future under this color: it is polled only as an event of the color,
+    /// so it never runs beside the color's other events.
+    ///
+    /// ```
+    /// let rt = mely::Runtime::builder().workers(2).build()?;
+    /// let (from, to) = (rt.colored(10), rt.colored(0));
+    /// let transfer = from.clone().spawn(async move {
+    ///     let taken = from.call(|balance, _| std::mem::take(balance)).await?;
+    ///     to.call(move |balance, _| { *balance += taken; *balance }).await
+    /// });
+    /// assert_eq!(transfer.wait(), Ok(Ok(10)));
+    /// # Ok::<(), mely::BuildError>(())
+    /// ```
+    pub fn spawn<Fut>(&self, future: Fut) -> Reply<Fut::Output>
+    where
+        Fut: Future + Send + 'static,
+        Fut::Output: Send + 'static,
+    {
+        spawn_on(self.color(), future)
+    }
+}
+
+/// Runs `future` under `color`.
+fn spawn_on<Fut>(color: Color, future: Fut) -> Reply<Fut::Output>
+where
+    Fut: Future + Send + 'static,
+    Fut::Output: Send + 'static,
+{
+    let (answerer, reply) = reply::channel(color.color_ref().shared().number);
+    let work = Work(Box::pin(future) as Boxed<_>, answerer);
+    let task = Arc::new(Task {
+        color,
+        woken: AtomicBool::new(false),
+        slot: Mutex::new(Slot::Waiting(work)),
+        place: AtomicUsize::new(UNLISTED),
+    });
+    probe::born(Arc::as_ptr(&task));
+    let listed: Weak<Task<Fut::Output>> = Arc::downgrade(&task);
+    if let Some(place) = task.lives().add_task(listed) {
+        // Relaxed: posting the task orders it.
+        task.place.store(place, Relaxed);
+    }
+    task.schedule();
+    reply
+}

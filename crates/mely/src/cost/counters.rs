@@ -1,0 +1,74 @@
+//! Counters that one thread writes and any thread reads.
+
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+
+/// A counter with a single writer: an increment costs no locked instruction.
+#[derive(Debug, Default)]
+pub(crate) struct Count(AtomicU64);
+
+impl Count {
+    /// Adds, from the one thread that writes.
+    #[inline]
+    pub(crate) fn add(&self, more: u64) {
+        // Relaxed: the writer reads its own last store. Release pairs with the
+        // acquire of `get`: who sees a count sees what was counted.
+        self.0
+            .store(self.0.load(Relaxed).wrapping_add(more), Release);
+    }
+
+    /// Adds, from any thread, to a counter that no thread uses `add` on.
+    pub(crate) fn add_shared(&self, more: u64) {
+        self.0.fetch_add(more, Release);
+    }
+
+    /// Sets, from the one thread that writes.
+    pub(crate) fn set(&self, value: u64) {
+        self.0.store(value, Release);
+    }
+
+    pub(crate) fn get(&self) -> u64 {
+        self.0.load(Acquire)
+    }
+}
+
+/// What happened to events, counted by whoever made it happen.
+#[derive(Debug, Default)]
+pub(crate) struct EventCounts {
+    pub(crate) posted: Count,
+    pub(crate) run: Count,
+    pub(crate) shed: Count,
+    pub(crate) cancelled: Count,
+    pub(crate) abandoned: Count,
+}
+
+/// What a worker counts.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+pub(crate) struct WorkerCounts {
+    pub(crate) events: EventCounts,
+    pub(crate) pins_let_go: Count,
+    pub(crate) panics: Count,
+    pub(crate) turns: Count,
+    pub(crate) steals: Count,
+    pub(crate) steal_misses: Count,
+    pub(crate) steal_cycles: Count,
+    pub(crate) scanned_events: Count,
+    pub(crate) stolen_colors: Count,
+    pub(crate) stolen_events: Count,
+    pub(crate) stolen_cycles: Count,
+    pub(crate) stolen_cost_cycles: Count,
+    pub(crate) lock_cycles: Count,
+    pub(crate) lock_wait_cycles: Count,
+    pub(crate) locks: Count,
+    pub(crate) parks: Count,
+    pub(crate) wakes: Count,
+    pub(crate) timers_fired: Count,
+    pub(crate) readiness: Count,
+    /// How often others did what waited behind it; the monitor alone counts.
+    pub(crate) takeovers: Count,
+    /// Colors ready on the core, at the last turn.
+    pub(crate) ready_colors: Count,
+    /// Which handler is running, as `HandlerId::index`; 0 between events.
+    pub(crate) running: Count,
+}

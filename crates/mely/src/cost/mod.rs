@@ -1,0 +1,5 @@
+//! What events cost: counted, learned by each worker, and told by thieves to all.
+
+pub(crate) mod counters;
+pub(crate) mod handlers;
+pub(crate) mod penalties;

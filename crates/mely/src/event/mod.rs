@@ -1,0 +1,375 @@
+//! Events: a closure in a queue node of one cache line.
+#![allow(unsafe_code)]
+
+pub(crate) mod handler;
+
+use core::cell::{Cell, UnsafeCell};
+use core::marker::PhantomData;
+use core::mem::{ManuallyDrop, MaybeUninit};
+use core::ptr::NonNull;
+
+use mely_sched::{Link, Linked};
+
+use crate::event::handler::{Handler, HandlerId, HandlerInfo, Kind, Weight};
+use crate::machine::prefetch;
+use crate::machine::probe::{self, Work};
+use crate::machine::region::Access;
+use crate::memory::pool::Pool;
+use crate::memory::slab::{Block, in_slab};
+
+/// What a closure may hold to be stored in the node itself; larger ones are boxed.
+type Inline = [usize; 4];
+
+/// A queue node: exactly one cache line, so that handing it to another core moves
+/// one line.
+#[repr(C, align(64))]
+pub(crate) struct Node {
+    link: Link<Node>,
+    vtable: &'static VTable,
+    handler: Option<&'static Handler>,
+    weight: Cell<Weight>,
+    /// The state that the closure is lent, of the type that `vtable` knows; after
+    /// it the closure itself.
+    payload: UnsafeCell<MaybeUninit<Inline>>,
+}
+
+// SAFETY: what a node holds is `Send` (see `Event::new`), and a free one is memory.
+unsafe impl Send for Node {}
+
+#[cfg(target_pointer_width = "64")]
+const _: () = assert!(size_of::<Node>() == 64);
+
+/// Free memory for a node.
+pub(crate) type NodeMemory = Block<MaybeUninit<Node>>;
+
+in_slab!(MaybeUninit<Node>);
+
+/// The free nodes of a worker.
+pub(crate) type NodePool = Pool<NodeMemory>;
+
+struct VTable {
+    /// Takes the closure out of the node, hands the node back, and calls.
+    run: unsafe fn(Event, &NodePool, Place<'_>),
+    /// Drops the closure in place.
+    drop: unsafe fn(NonNull<Node>),
+    /// What a closure of this type is, as an event of a handler or of none.
+    kind: fn(Option<&'static Handler>) -> Kind,
+}
+
+/// Where an event is run, as the layers above know it; here nobody looks inside.
+#[derive(Clone, Copy)]
+pub(crate) struct Place<'a>(NonNull<()>, PhantomData<&'a ()>);
+
+impl<'a> Place<'a> {
+    #[inline]
+    pub(crate) fn new<P>(place: &'a P) -> Self {
+        Self(NonNull::from(place).cast(), PhantomData)
+    }
+
+    /// What it was made of.
+    ///
+    /// # Safety
+    ///
+    /// It was made of a `P`.
+    #[inline]
+    pub(crate) unsafe fn get<P>(self) -> &'a P {
+        // SAFETY: the caller's word; it was borrowed for as long.
+        unsafe { self.0.cast().as_ref() }
+    }
+}
+
+/// What an event calls. The layer of colors says what closures are, and what they are told.
+pub(crate) trait Call<T>: Send + 'static {
+    /// Calls it on the state of the color.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Event::run`], of an event that was made with this state.
+    unsafe fn call(self, state: StatePtr<T>, place: Place<'_>);
+}
+
+/// An event: a closure to be run under a color. Dropping it drops the closure.
+pub(crate) struct Event(NonNull<Node>);
+
+// SAFETY: `Event::new` takes only closures and states that are `Send`; the cells
+// in the node are reached through the event alone.
+unsafe impl Send for Event {}
+
+// SAFETY: the node is given up and taken back as it is; the link is a plain field.
+unsafe impl Linked for Event {
+    type Target = Node;
+
+    #[inline]
+    fn into_raw(self) -> NonNull<Node> {
+        ManuallyDrop::new(self).0
+    }
+
+    #[inline]
+    unsafe fn from_raw(raw: NonNull<Node>) -> Self {
+        Self(raw)
+    }
+
+    #[inline]
+    unsafe fn link<'a>(raw: NonNull<Node>) -> &'a Link<Node> {
+        // SAFETY: the caller vouches that the node is live.
+        unsafe { &(*raw.as_ptr()).link }
+    }
+}
+
+impl mely_sched::Event for Event {
+    #[inline]
+    fn time_left_cycles(&self) -> u32 {
+        self.node().weight.get().time_left_cycles
+    }
+}
+
+/// State that lives as long as its color, as an event carries it.
+///
+/// It lends `&mut T`, so it must not be taken for one of a `T` that lives longer or
+/// shorter: it is invariant.
+pub(crate) struct StatePtr<T>(NonNull<T>, PhantomData<*mut T>);
+
+impl<T> StatePtr<T> {
+    pub(crate) const fn new(state: NonNull<T>) -> Self {
+        Self(state, PhantomData)
+    }
+
+    /// The state of a color that has none of this type: `T` has no size.
+    pub(crate) const fn dangling() -> Self {
+        const { assert!(size_of::<T>() == 0) };
+        Self::new(NonNull::dangling())
+    }
+
+    /// The state.
+    ///
+    /// # Safety
+    ///
+    /// The color has not ended, and nobody else reaches the state meanwhile.
+    #[inline]
+    pub(crate) unsafe fn as_mut(&mut self) -> &mut T {
+        // SAFETY: the caller's word.
+        unsafe { self.0.as_mut() }
+    }
+}
+
+impl<T> Clone for StatePtr<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for StatePtr<T> {}
+
+// SAFETY: the pointer is dereferenced only by events of the color that owns the
+// state, one at a time; `T: Send` makes that sound on any thread.
+unsafe impl<T: Send> Send for StatePtr<T> {}
+// SAFETY: a shared `StatePtr` gives no access to the state.
+unsafe impl<T: Send> Sync for StatePtr<T> {}
+
+#[repr(C)]
+struct Payload<T, F> {
+    state: StatePtr<T>,
+    call: F,
+}
+
+impl Event {
+    /// Puts a closure into a node of `pool` (a fresh node without a pool).
+    ///
+    /// `state` must belong to the color that the event is posted to: only
+    /// [`Event::run`] relies on it.
+    #[inline]
+    pub(crate) fn new<T, F>(
+        pool: Option<&NodePool>,
+        handler: Option<&'static Handler>,
+        weight: Weight,
+        state: StatePtr<T>,
+        call: F,
+    ) -> Self
+    where
+        T: Send + 'static,
+        F: Call<T>,
+    {
+        let payload = Payload { state, call };
+        let inline = size_of::<Payload<T, F>>() <= size_of::<Inline>()
+            && align_of::<Payload<T, F>>() <= align_of::<Inline>();
+        let vtable = if inline {
+            Typed::<T, F>::INLINE
+        } else {
+            Typed::<T, F>::BOXED
+        };
+        let reused = pool.and_then(Pool::take);
+        let memory = reused.unwrap_or_else(|| Block::new(MaybeUninit::uninit()));
+        let node: NonNull<Node> = memory.into_raw().cast();
+        probe::work(Work::Post, 1);
+        probe::touch(node.as_ptr(), Access::Write);
+        // SAFETY: the node is free memory of the right size and ours alone; the
+        // payload fits (just asserted) or is a box, which does.
+        unsafe {
+            node.write(Node {
+                link: Cell::new(None),
+                vtable,
+                handler,
+                weight: Cell::new(weight),
+                payload: UnsafeCell::new(MaybeUninit::uninit()),
+            });
+            let at = (*node.as_ptr()).payload.get();
+            if inline {
+                at.cast::<Payload<T, F>>().write(payload);
+            } else {
+                at.cast::<Box<Payload<T, F>>>().write(Box::new(payload));
+            }
+        }
+        Self(node)
+    }
+
+    /// Runs the closure on its state; the node goes to `pool`, that of the worker,
+    /// before the closure runs, so that its first post finds it warm.
+    ///
+    /// # Safety
+    ///
+    /// The caller owns the color that the event was posted to, which owns the state
+    /// that the event was made with, and no other event of it is being run. `place` was
+    /// made of what all that implement [`Call`] take it for, of that color.
+    #[inline]
+    pub(crate) unsafe fn run(self, pool: &NodePool, place: Place<'_>) {
+        let run = self.node().vtable.run;
+        // SAFETY: `run` is of the type that the node was made with; the rest is
+        // the caller's word.
+        unsafe { run(self, pool, place) }
+    }
+
+    /// What the event was posted as.
+    pub(crate) fn kind(&self) -> Kind {
+        let node = self.node();
+        (node.vtable.kind)(node.handler)
+    }
+
+    /// The descriptor of its handler, or one made from the type of the closure.
+    pub(crate) fn handler_info(&self) -> HandlerInfo {
+        self.kind().info()
+    }
+
+    #[inline]
+    pub(crate) fn handler_id(&self) -> HandlerId {
+        self.node().weight.get().id
+    }
+
+    /// Records what the handler was looked up as, and what the event weighs.
+    #[inline]
+    pub(crate) fn weigh(&self, weight: Weight) {
+        self.node().weight.set(weight);
+    }
+
+    /// Notes which worker posted it, besides its handler: for traces.
+    pub(crate) fn note_poster(&self, source: u16) {
+        let weight = self.node().weight.get();
+        let id = weight.id.noting_poster(source);
+        self.weigh(Weight { id, ..weight });
+    }
+
+    /// Asks for the cache line of the event before it is needed.
+    #[inline]
+    pub(crate) fn prefetch(&self) {
+        prefetch::line(self.0.as_ptr());
+    }
+
+    /// Asks for the cache line of the state that the event works on.
+    #[inline]
+    pub(crate) fn prefetch_state(&self) {
+        // SAFETY: the first word of the payload is always a pointer: to the state,
+        // or to the box that holds the closure.
+        let first = unsafe { self.node().payload.get().cast::<*const u8>().read() };
+        prefetch::untold(first);
+    }
+
+    #[inline]
+    fn node(&self) -> &Node {
+        // SAFETY: an event owns its node, which is live and initialised.
+        unsafe { self.0.as_ref() }
+    }
+
+    /// Takes the closure out; the node is free memory afterwards.
+    ///
+    /// # Safety
+    ///
+    /// `P` is what the node was made with.
+    #[inline]
+    unsafe fn take_payload<P>(self, pool: &NodePool) -> P {
+        let node = ManuallyDrop::new(self).0;
+        probe::work(Work::Event, 1);
+        probe::touch(node.as_ptr(), Access::Read);
+        // SAFETY: the caller vouches for the type; it is read once, since the
+        // event that owned it has been given up.
+        let payload = unsafe { (*node.as_ptr()).payload.get().cast::<P>().read() };
+        // SAFETY: nothing in the node is alive any more.
+        pool.keep(unsafe { free(node) });
+        payload
+    }
+}
+
+impl Drop for Event {
+    fn drop(&mut self) {
+        /// Frees the node even when dropping the closure panics.
+        struct Free(NonNull<Node>);
+        impl Drop for Free {
+            fn drop(&mut self) {
+                // SAFETY: the payload has been dropped, or is lost to a panic.
+                drop(unsafe { free(self.0) });
+            }
+        }
+        let _free = Free(self.0);
+        let drop = self.node().vtable.drop;
+        // SAFETY: `drop` is of the type that the node was made with, called once.
+        unsafe { drop(self.0) };
+    }
+}
+
+/// Turns a node into the memory that it was made in.
+///
+/// # Safety
+///
+/// The caller owns the node, and nothing in it is alive.
+unsafe fn free(node: NonNull<Node>) -> NodeMemory {
+    // SAFETY: `Event::new` gave away exactly this block.
+    unsafe { Block::from_raw(node.cast()) }
+}
+
+/// The tables of a closure type.
+struct Typed<T, F>(PhantomData<(T, F)>);
+
+impl<T, F> Typed<T, F>
+where
+    T: Send + 'static,
+    F: Call<T>,
+{
+    const INLINE: &'static VTable = &VTable {
+        run: Self::run_inline,
+        drop: Self::drop_as::<Payload<T, F>>,
+        kind: Kind::of::<F>,
+    };
+    const BOXED: &'static VTable = &VTable {
+        run: Self::run_boxed,
+        drop: Self::drop_as::<Box<Payload<T, F>>>,
+        kind: Kind::of::<F>,
+    };
+
+    unsafe fn run_inline(event: Event, pool: &NodePool, place: Place<'_>) {
+        // SAFETY: nodes with this table hold this type.
+        let Payload { state, call } = unsafe { event.take_payload::<Payload<T, F>>(pool) };
+        // SAFETY: passed on from the caller.
+        unsafe { call.call(state, place) };
+    }
+
+    unsafe fn run_boxed(event: Event, pool: &NodePool, place: Place<'_>) {
+        // SAFETY: nodes with this table hold this type.
+        let boxed = unsafe { event.take_payload::<Box<Payload<T, F>>>(pool) };
+        let Payload { state, call } = *boxed;
+        // SAFETY: passed on from the caller.
+        unsafe { call.call(state, place) };
+    }
+
+    unsafe fn drop_as<P>(node: NonNull<Node>) {
+        // SAFETY: nodes with this table hold `P`, and the caller drops it once.
+        unsafe { (*node.as_ptr()).payload.get().cast::<P>().drop_in_place() };
+    }
+}

@@ -1,0 +1,245 @@
+//! Whether workers keep to cores of their own.
+
+use core::fmt;
+use core::str::FromStr;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, AtomicUsize};
+use std::time::Duration;
+
+use mely_topology::{self as topology, CpuAccount, CpuSet, CpuTimes};
+
+/// Whether each worker runs on a core of its own, or where the system sees fit.
+///
+/// A pinned worker keeps its caches, which is worth a few percent where nobody else
+/// wants its core, and costs up to half of it where somebody does: the system cannot
+/// move it to a core that is idle.
+///
+/// ```
+/// use mely::{Affinity, Runtime};
+/// let rt = Runtime::builder().workers(1).affinity(Affinity::Free).build()?;
+/// assert_eq!(rt.metrics().workers[0].core, None);
+/// # Ok::<(), mely::BuildError>(())
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Affinity {
+    /// Each on a core of its own, until one has waited for its core an eighth of the
+    /// time in which it wanted to run: then all are free, for good. Free from the
+    /// start where there are more workers than cores, or where the system does not
+    /// tell how long a thread waits.
+    #[default]
+    Auto,
+    /// Each on its core, whoever else wants it. Workers take the cores in turn.
+    Pinned,
+    /// All on any of the cores that may be used.
+    Free,
+}
+
+impl Affinity {
+    /// All of them.
+    pub const ALL: [Affinity; 3] = [Affinity::Auto, Affinity::Pinned, Affinity::Free];
+}
+
+impl fmt::Display for Affinity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Affinity::Auto => "auto",
+            Affinity::Pinned => "pinned",
+            Affinity::Free => "free",
+        })
+    }
+}
+
+/// A name that is no [`Affinity`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnknownAffinity(String);
+
+impl fmt::Display for UnknownAffinity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "there is no affinity {:?}: use auto, pinned or free",
+            self.0
+        )
+    }
+}
+
+impl std::error::Error for UnknownAffinity {}
+
+impl FromStr for Affinity {
+    type Err = UnknownAffinity;
+
+    fn from_str(name: &str) -> Result<Self, UnknownAffinity> {
+        let known = Self::ALL
+            .into_iter()
+            .find(|affinity| affinity.to_string() == name);
+        known.ok_or_else(|| UnknownAffinity(name.to_owned()))
+    }
+}
+
+/// The cores of a runtime.
+#[derive(Clone, Debug)]
+pub(crate) struct Cores {
+    /// Of each worker.
+    pub(crate) of_workers: Vec<usize>,
+    pub(crate) usable: CpuSet,
+    /// [`Affinity::Auto`] only where it can make a difference.
+    pub(crate) affinity: Affinity,
+}
+
+impl Cores {
+    pub(crate) fn new(workers: usize, usable: &[usize], cpus: CpuSet, asked: Affinity) -> Self {
+        let affinity = match asked {
+            Affinity::Auto if workers > usable.len() => Affinity::Free,
+            asked => asked,
+        };
+        Self {
+            of_workers: (0..workers).map(|at| usable[at % usable.len()]).collect(),
+            usable: cpus,
+            affinity,
+        }
+    }
+
+    /// The core that a worker begins on, if it is pinned.
+    pub(crate) fn pinned(&self, worker: usize) -> Option<usize> {
+        (self.affinity != Affinity::Free).then(|| self.of_workers[worker])
+    }
+
+    /// Puts the calling thread, a worker's, where it is to run; what may change that
+    /// later, and the core that it is pinned to.
+    pub(crate) fn settle(
+        &self,
+        worker: usize,
+        crowd: &Arc<Crowd>,
+    ) -> (Option<Place>, Option<usize>) {
+        let account = match self.affinity {
+            Affinity::Auto => CpuAccount::of_current_thread().ok(),
+            Affinity::Pinned | Affinity::Free => None,
+        };
+        let pins = account.is_some() || self.affinity == Affinity::Pinned;
+        let core = self.of_workers[worker];
+        let placed = match pins {
+            true => topology::pin_current_thread(core),
+            false => topology::restrict_current_thread(&self.usable),
+        };
+        if let Err(error) = placed {
+            // The cores were checked when building; they may have gone since.
+            eprintln!("mely: worker {worker} runs where the system sees fit: {error}");
+            return (None, None);
+        }
+        let place = account.map(|account| Place {
+            usable: self.usable.clone(),
+            crowd: Arc::clone(crowd),
+            seen: account.read().unwrap_or_default(),
+            account,
+            until_look: LOOK_INTERVAL,
+        });
+        (place, pins.then_some(core))
+    }
+}
+
+/// The core that a worker is pinned to, as all may see it.
+///
+/// Relaxed throughout: it guards nothing.
+#[derive(Debug)]
+pub(crate) struct PinnedTo(AtomicUsize);
+
+impl PinnedTo {
+    /// No core has this number.
+    const NONE: usize = usize::MAX;
+
+    pub(crate) fn new(core: Option<usize>) -> Self {
+        Self(AtomicUsize::new(core.unwrap_or(Self::NONE)))
+    }
+
+    pub(crate) fn set(&self, core: Option<usize>) {
+        self.0.store(core.unwrap_or(Self::NONE), Relaxed);
+    }
+
+    pub(crate) fn get(&self) -> Option<usize> {
+        Some(self.0.load(Relaxed)).filter(|&core| core != Self::NONE)
+    }
+}
+
+/// Polls and sleeps of a worker from one look at its account to the next. A poll comes
+/// every 40 µs of work, so that this is 10 ms of it, and a look takes about 1 µs.
+const LOOK_INTERVAL: u32 = 256;
+
+/// How much a worker must have wanted to run before its waiting says something: some
+/// turns of the kernel's own tasks and of other processes that pass by.
+const WANTED_MIN: Duration = Duration::from_millis(100);
+
+/// The share of that which it has waited when its core is not its own: a quiet machine
+/// has less than a hundredth, one other busy thread on the core makes it a half.
+const WAITED_SHARE: f64 = 0.125;
+
+/// Whether a worker of the runtime has found that its cores are not its own.
+///
+/// Relaxed throughout: a worker that learns of it later is let go later.
+#[derive(Debug, Default)]
+pub(crate) struct Crowd(AtomicBool);
+
+/// Where a worker is pinned, while that may change.
+#[derive(Debug)]
+pub(crate) struct Place {
+    usable: CpuSet,
+    crowd: Arc<Crowd>,
+    account: CpuAccount,
+    /// What it said at the last look that counted.
+    seen: CpuTimes,
+    until_look: u32,
+}
+
+impl Place {
+    /// Whether this thread, which was pinned, has been let go: looked at now and then.
+    #[inline]
+    pub(crate) fn lets_go(&mut self) -> bool {
+        self.until_look -= 1;
+        self.until_look == 0 && self.look()
+    }
+
+    #[cold]
+    fn look(&mut self) -> bool {
+        self.until_look = LOOK_INTERVAL;
+        let Ok(now) = self.account.read() else {
+            return false;
+        };
+        let lately = now.since(self.seen);
+        if lately.wanted() >= WANTED_MIN {
+            self.seen = now;
+            if lately.share_waited() > WAITED_SHARE {
+                self.crowd.0.store(true, Relaxed);
+            }
+        }
+        self.crowd.0.load(Relaxed) && topology::restrict_current_thread(&self.usable).is_ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_read_as_they_are_written() {
+        for affinity in Affinity::ALL {
+            assert_eq!(affinity.to_string().parse(), Ok(affinity));
+        }
+        let message = "Free".parse::<Affinity>().unwrap_err().to_string();
+        assert!(message.contains("auto, pinned or free"), "{message}");
+    }
+
+    #[test]
+    fn more_workers_than_cores_are_free_unless_told_otherwise() {
+        let cores = |workers, asked| {
+            let cpus = CpuSet::of([3, 5]).unwrap();
+            let cores = Cores::new(workers, &[3, 5], cpus, asked);
+            (0..workers)
+                .map(|worker| cores.pinned(worker))
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(cores(2, Affinity::Auto), [Some(3), Some(5)]);
+        assert_eq!(cores(3, Affinity::Auto), [None; 3]);
+        assert_eq!(cores(3, Affinity::Pinned), [Some(3), Some(5), Some(3)]);
+        assert_eq!(cores(2, Affinity::Free), [None; 2]);
+    }
+}

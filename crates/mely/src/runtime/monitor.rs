@@ -1,0 +1,253 @@
+//! Looks after workers that do not come: descheduled, stopped, or in a handler that takes
+//! long or blocks.
+//!
+//! What waits behind such a worker is done by the others, as far as it may move: its timers
+//! are fired, its descriptors looked at, and the colors that were sent to it sent on. Only
+//! the colors that are private to it wait. The monitor sleeps while all workers do.
+
+use std::io;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use crate::event::{Event, handler};
+use crate::machine::driver::ReadyList;
+use crate::machine::panics::call_safely;
+use crate::machine::sync::Arc;
+use crate::shared::bell::Rung;
+use crate::shared::config::StallReport;
+use crate::shared::remote::Remote;
+use crate::shared::timers::Due;
+use crate::shared::{ColorRef, OwnedColor, Phase, Shared};
+
+/// How often it looks. A worker that has done nothing since the last look is taken over,
+/// so what is behind it waits for two of these at the most; a look takes some microseconds,
+/// less than 0.1 % of a core.
+const LOOK_INTERVAL: Duration = Duration::from_millis(5);
+
+/// After how many looks at workers that all sleep it waits for one to get up: waking it
+/// costs that worker some microseconds, and looking 20 times costs no more than that.
+const LOOKS_AT_SLEEPERS: u32 = 20;
+
+/// A thread that looks at the workers from time to time, until the runtime's bell says that
+/// it ends; which dropping this does.
+pub(crate) struct Monitor {
+    shared: Arc<Shared>,
+    thread: JoinHandle<()>,
+}
+
+impl Monitor {
+    /// Starts one, if it can do something: there is another worker, or somebody wants to
+    /// be warned.
+    pub(crate) fn start(shared: &Arc<Shared>) -> io::Result<Option<Self>> {
+        if shared.remotes.len() == 1 && shared.config.warn_after.is_none() {
+            return Ok(None);
+        }
+        let watched = Arc::clone(shared);
+        let name = format!("{}-monitor", shared.config.worker_name);
+        let thread = std::thread::Builder::new().name(name);
+        Ok(Some(Self {
+            shared: Arc::clone(shared),
+            thread: thread.spawn(move || Looks::at(&watched).go_on())?,
+        }))
+    }
+}
+
+impl Monitor {
+    /// Whether it has ended. It may call what was to be done about a handler that holds a
+    /// worker, so it is not waited for without a limit.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.thread.is_finished()
+    }
+}
+
+impl Drop for Monitor {
+    fn drop(&mut self) {
+        self.shared.bell.end();
+    }
+}
+
+/// What was seen of a worker: as long as it is the same, nothing was done there.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+struct Seen {
+    handler: u64,
+    turns: u64,
+    parks: u64,
+    events: u64,
+}
+
+impl Seen {
+    fn on(remote: &Remote) -> Self {
+        let handler = remote.counts.running.get();
+        let counts = usize::try_from(handler).ok();
+        let counts = counts.and_then(|at| remote.handlers.get(at));
+        Self {
+            handler,
+            turns: remote.counts.turns.get(),
+            parks: remote.counts.parks.get(),
+            events: counts.map_or(0, |c| c.events.get()),
+        }
+    }
+}
+
+/// A worker, as it was looked at.
+#[derive(Clone, Default)]
+struct Look {
+    seen: Seen,
+    /// How often in a row it looked the same.
+    same: u32,
+    has_warned: bool,
+}
+
+struct Looks<'a> {
+    shared: &'a Shared,
+    workers: Vec<Look>,
+    ready: ReadyList,
+    next_home: usize,
+}
+
+impl<'a> Looks<'a> {
+    fn at(shared: &'a Shared) -> Self {
+        Self {
+            shared,
+            workers: vec![Look::default(); shared.remotes.len()],
+            ready: ReadyList::new(),
+            next_home: 0,
+        }
+    }
+
+    /// Looks from time to time, until the monitor ends.
+    fn go_on(mut self) {
+        let all_sleep = || self.shared.idle.do_all_sleep(self.shared.remotes.len());
+        let mut asleep = 0;
+        loop {
+            asleep = if all_sleep() { asleep + 1 } else { 0 };
+            let limit = (asleep < LOOKS_AT_SLEEPERS).then_some(LOOK_INTERVAL);
+            if self.shared.bell.wait(limit, all_sleep) == Rung::End {
+                return;
+            }
+            for worker in 0..self.workers.len() {
+                self.look_at(worker);
+            }
+        }
+    }
+
+    fn look_at(&mut self, worker: usize) {
+        let remote = &self.shared.remotes[worker];
+        let seen = Seen::on(remote);
+        let look = &mut self.workers[worker];
+        if seen != look.seen {
+            *look = Look {
+                seen,
+                ..Look::default()
+            };
+            return;
+        }
+        if remote.mailbox.is_closed() {
+            // It sleeps, and the system wakes it.
+            return;
+        }
+        look.same = look.same.saturating_add(1);
+        self.warn(worker);
+        self.take_over(worker);
+    }
+
+    /// Warns, once, of a handler that holds a worker for too long.
+    fn warn(&mut self, worker: usize) {
+        let look = &mut self.workers[worker];
+        let held = LOOK_INTERVAL * look.same;
+        let too_long = self
+            .shared
+            .config
+            .warn_after
+            .is_some_and(|limit| held >= limit);
+        if look.has_warned || !too_long || look.seen.handler == 0 {
+            return;
+        }
+        look.has_warned = true;
+        let name = usize::try_from(look.seen.handler).ok();
+        let name = name.and_then(|at| handler::names().get(at).copied());
+        let report = StallReport {
+            worker,
+            handler: name.unwrap_or("(unknown)"),
+            held,
+        };
+        call_safely(|| (self.shared.config.on_stall)(&report));
+    }
+
+    /// Does what waits behind a worker that does not come.
+    fn take_over(&mut self, worker: usize) {
+        let shared = self.shared;
+        let remote = &shared.remotes[worker];
+        match shared.phase() {
+            Phase::Running => {
+                let done = self.fire_timers(remote) + self.look_outside(remote);
+                let moved = self.send_on(worker);
+                remote.counts.takeovers.add(u64::from(done + moved > 0));
+            }
+            Phase::Draining => remote.timers.cancel_all(false),
+            Phase::Stopped => {}
+        }
+        // Once: what comes later wakes thieves itself, and what is there may be nothing that
+        // they can take.
+        if self.workers[worker].same == 1 && remote.has_stealable_work() {
+            shared.wake_a_thief();
+        }
+    }
+
+    fn fire_timers(&self, remote: &Remote) -> usize {
+        let now = self.shared.clock.now();
+        let post = |color: &ColorRef, event: Event| {
+            color.reserve_always();
+            self.shared.post_from_outside(color, event);
+        };
+        let mut fired = 0;
+        while let Some(due) = remote.timers.fire(now, post) {
+            if let Due::Posted(_color) = due {
+                fired += 1;
+            }
+        }
+        fired
+    }
+
+    fn look_outside(&mut self, remote: &Remote) -> usize {
+        if !remote.driver.has_sources() {
+            return 0;
+        }
+        remote.driver.wait(&mut self.ready, Some(Duration::ZERO));
+        remote.driver.dispatch(&mut self.ready)
+    }
+
+    /// Sends the colors that were sent to a worker on to others.
+    fn send_on(&mut self, worker: usize) -> usize {
+        if !self.shared.config.heuristics.steal {
+            return 0;
+        }
+        let mut moved = 0;
+        let sent = self.shared.remotes[worker].mailbox.take();
+        while let Some(color) = sent.pop_front() {
+            let home = self.home_for(&color);
+            match home {
+                Some(home) => {
+                    color.set_home(self.shared.narrow(home));
+                    self.shared.send(color);
+                    moved += 1;
+                }
+                None => self.shared.send_back(color),
+            }
+        }
+        moved
+    }
+
+    /// A worker for a color whose home does not come, if it may go to another: each of
+    /// those that come in turn.
+    fn home_for(&mut self, color: &OwnedColor) -> Option<usize> {
+        if color.is_pinned() {
+            return None;
+        }
+        let workers = self.workers.len();
+        let first = self.next_home + 1;
+        let mut others = (first..first + workers).map(|at| at % workers);
+        self.next_home = others.find(|&worker| self.workers[worker].same == 0)?;
+        Some(self.next_home)
+    }
+}

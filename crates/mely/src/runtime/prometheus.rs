@@ -1,0 +1,218 @@
+//! A snapshot in the text format of Prometheus.
+
+use core::fmt;
+
+use super::metrics::{HandlerMetrics, Snapshot, WorkerMetrics};
+
+impl Snapshot {
+    /// The snapshot in the text format of Prometheus.
+    pub fn to_prometheus(&self) -> String {
+        Prometheus::default().write(self)
+    }
+}
+
+#[derive(Default)]
+struct Prometheus(String);
+
+impl Prometheus {
+    fn write(mut self, of: &Snapshot) -> String {
+        let events = &of.events;
+        self.counter("events_posted_total", "Events posted.", events.posted);
+        self.counter("events_run_total", "Events run.", events.run);
+        self.counter("events_shed_total", "Events refused.", events.shed);
+        self.counter(
+            "events_cancelled_total",
+            "Delayed events cancelled.",
+            events.cancelled,
+        );
+        self.counter(
+            "events_abandoned_total",
+            "Events dropped at shutdown.",
+            events.abandoned,
+        );
+        self.gauge(
+            "events_pending",
+            "Events that wait or run.",
+            events.pending(),
+        );
+        self.gauge(
+            "steal_cost_cycles",
+            "Measured cost of a steal.",
+            of.steal_cost_cycles,
+        );
+        for (name, help, count) in WORKER_COUNTERS {
+            self.family(name, help, "counter");
+            for (at, worker) in of.workers.iter().enumerate() {
+                self.sample(name, &format!("{{worker=\"{at}\"}}"), count(worker));
+            }
+        }
+        self.family("worker_ready_colors", "Colors ready on the core.", "gauge");
+        for (at, worker) in of.workers.iter().enumerate() {
+            let label = format!("{{worker=\"{at}\"}}");
+            self.sample("worker_ready_colors", &label, worker.ready_colors);
+        }
+        let help = "1 while the worker is pinned to its core, 0 while it is free.";
+        self.family("worker_pinned", help, "gauge");
+        for (at, worker) in of.workers.iter().enumerate() {
+            let label = format!("{{worker=\"{at}\"}}");
+            self.sample("worker_pinned", &label, u8::from(worker.core.is_some()));
+        }
+        for (name, help, kind, count) in HANDLER_SAMPLES {
+            self.family(name, help, kind);
+            for handler in &of.handlers {
+                let label = format!("{{handler=\"{}\"}}", escaped(handler.name));
+                self.sample(name, &label, count(handler));
+            }
+        }
+        self.0
+    }
+
+    fn counter(&mut self, name: &str, help: &str, value: u64) {
+        self.family(name, help, "counter");
+        self.sample(name, "", value);
+    }
+
+    fn gauge(&mut self, name: &str, help: &str, value: u64) {
+        self.family(name, help, "gauge");
+        self.sample(name, "", value);
+    }
+
+    fn family(&mut self, name: &str, help: &str, kind: &str) {
+        let text = format!("# HELP mely_{name} {help}\n# TYPE mely_{name} {kind}\n");
+        self.0.push_str(&text);
+    }
+
+    fn sample(&mut self, name: &str, labels: &str, value: impl fmt::Display) {
+        self.0.push_str(&format!("mely_{name}{labels} {value}\n"));
+    }
+}
+
+fn escaped(label: &str) -> String {
+    label
+        .replace('\\', "\\\\")
+        .replace('"', "\\\"")
+        .replace('\n', "\\n")
+}
+
+type WorkerCounter = (&'static str, &'static str, fn(&WorkerMetrics) -> u64);
+
+const WORKER_COUNTERS: [WorkerCounter; 18] = [
+    (
+        "worker_events_run_total",
+        "Events run by the worker.",
+        |w| w.events.run,
+    ),
+    (
+        "worker_pins_let_go_total",
+        "How often the worker's pin to its core was let go.",
+        |w| w.pins_let_go,
+    ),
+    ("worker_panics_total", "Handlers that panicked.", |w| {
+        w.panics
+    }),
+    ("worker_turns_total", "Batches of one color.", |w| w.turns),
+    ("worker_steals_total", "Successful steals.", |w| w.steals),
+    (
+        "worker_steal_misses_total",
+        "Steals that found nothing.",
+        |w| w.steal_misses,
+    ),
+    (
+        "worker_steal_cycles_total",
+        "Cycles of successful steals.",
+        |w| w.steal_cycles,
+    ),
+    (
+        "worker_scanned_events_total",
+        "Events that steals looked at.",
+        |w| w.scanned_events,
+    ),
+    ("worker_stolen_colors_total", "Colors stolen.", |w| {
+        w.stolen_colors
+    }),
+    ("worker_stolen_events_total", "Events stolen.", |w| {
+        w.stolen_events
+    }),
+    (
+        "worker_stolen_cycles_total",
+        "Time left of what was stolen.",
+        |w| w.stolen_cycles,
+    ),
+    (
+        "worker_stolen_cost_cycles_total",
+        "Time left of what was stolen, without penalties.",
+        |w| w.stolen_cost_cycles,
+    ),
+    (
+        "worker_lock_cycles_total",
+        "Cycles in locked queues.",
+        |w| w.lock_cycles,
+    ),
+    (
+        "worker_lock_wait_cycles_total",
+        "Cycles of waiting for locked queues.",
+        |w| w.lock_wait_cycles,
+    ),
+    ("worker_parks_total", "How often the worker slept.", |w| {
+        w.parks
+    }),
+    (
+        "worker_wakes_total",
+        "How often it was woken to search.",
+        |w| w.wakes,
+    ),
+    ("worker_timers_fired_total", "Timers that fired.", |w| {
+        w.timers_fired
+    }),
+    ("worker_readiness_total", "Descriptors found ready.", |w| {
+        w.readiness
+    }),
+];
+
+type HandlerSample = (
+    &'static str,
+    &'static str,
+    &'static str,
+    fn(&HandlerMetrics) -> f64,
+);
+
+/// Prometheus keeps every value as a floating-point number.
+const HANDLER_SAMPLES: [HandlerSample; 5] = [
+    ("handler_events_total", "Events run.", "counter", |h| {
+        h.events as f64
+    }),
+    (
+        "handler_panics_total",
+        "Events that panicked.",
+        "counter",
+        |h| h.panics as f64,
+    ),
+    (
+        "handler_cost_cycles",
+        "Learned mean cost of an event.",
+        "gauge",
+        |h| h.cost_cycles as f64,
+    ),
+    (
+        "handler_penalty",
+        "Stealing penalty, annotated or learned.",
+        "gauge",
+        |h| h.penalty,
+    ),
+    (
+        "handler_moves_total",
+        "Events timed right after their color moved.",
+        "counter",
+        |h| h.moves as f64,
+    ),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_are_escaped() {
+        assert_eq!(escaped("a\"b\\c\nd"), "a\\\"b\\\\c\\nd");
+    }
+}

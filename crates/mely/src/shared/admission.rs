@@ -1,0 +1,58 @@
+//! Admission: who may post, and the one place where that is counted.
+
+use super::{Phase, Shared};
+use crate::cost::counters::EventCounts;
+
+/// Who posts, and what that counts in.
+#[derive(Clone, Copy)]
+pub(crate) enum Poster<'a> {
+    /// A worker of the runtime, until that has stopped.
+    Worker(&'a EventCounts),
+    /// The event that a worker runs, to its own color, for as long as it runs.
+    Handler(&'a EventCounts),
+    /// Another thread, until the runtime drains.
+    Outside,
+}
+
+/// Why a post was refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Refusal {
+    Full,
+    Closed,
+}
+
+impl Shared {
+    /// Whether an event may be posted to where `take_room` looks for room; counts it, as
+    /// shed if it may not.
+    #[inline]
+    pub(crate) fn admit(
+        &self,
+        poster: Poster<'_>,
+        take_room: impl FnOnce() -> bool,
+    ) -> Result<(), Refusal> {
+        let open = match poster {
+            Poster::Worker(counts) => {
+                counts.posted.add(1);
+                self.phase() < Phase::Stopped
+            }
+            Poster::Handler(counts) => {
+                counts.posted.add(1);
+                true
+            }
+            Poster::Outside => {
+                self.outside_counts.posted.add_shared(1);
+                self.phase() == Phase::Running
+            }
+        };
+        let refusal = match open {
+            true if take_room() => return Ok(()),
+            true => Refusal::Full,
+            false => Refusal::Closed,
+        };
+        match poster {
+            Poster::Worker(counts) | Poster::Handler(counts) => counts.shed.add(1),
+            Poster::Outside => self.outside_counts.shed.add_shared(1),
+        }
+        Err(refusal)
+    }
+}

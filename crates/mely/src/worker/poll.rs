@@ -1,0 +1,98 @@
+//! The outside world, as a worker sees it: descriptors and timers.
+
+use std::time::Duration;
+
+use super::{POLL_INTERVAL_CYCLES, Worker};
+use crate::event::Event;
+use crate::machine::affinity::Place;
+use crate::machine::driver::ReadyList;
+use crate::shared::ready::Ready;
+use crate::shared::timers::Due;
+use crate::shared::{ColorRef, OwnedColor, Phase};
+
+impl Worker {
+    /// Queues what others sent.
+    pub(super) fn take_mailbox(&self) {
+        let colors = self.remote().mailbox.take();
+        while let Some(color) = colors.pop_front() {
+            self.settle_in(color);
+        }
+    }
+
+    /// Queues a color that comes from elsewhere.
+    fn settle_in(&self, color: OwnedColor) {
+        self.take_inbox(&color);
+        self.make_ready(Ready::Color(color));
+    }
+
+    /// Looks at timers and descriptors without waiting.
+    pub(super) fn poll(&self) {
+        self.until_poll_cycles.set(POLL_INTERVAL_CYCLES);
+        self.look_at_place();
+        if self.shared.idle.hint().any() {
+            self.shared.fade_steal_cost();
+        }
+        let remote = self.remote();
+        let running = self.shared.phase() == Phase::Running;
+        if remote.driver.has_sources() {
+            let mut ready = self.ready_list.take();
+            remote.driver.wait(&mut ready, Some(Duration::ZERO));
+            self.dispatch(ready, running);
+        }
+        self.fire_timers(running);
+        remote.counts.ready_colors.set(
+            (self.ready.len() + remote.offered() + remote.held() + remote.fifo.colors()) as u64,
+        );
+    }
+
+    /// Keeps what its thread was given.
+    pub(crate) fn take_place(&self, place: Option<Place>, core: Option<usize>) {
+        self.remote().cpu.set(core);
+        self.place.replace(place);
+    }
+
+    /// Lets go of the core that others want too.
+    #[inline]
+    pub(super) fn look_at_place(&self) {
+        let mut place = self.place.borrow_mut();
+        if place.as_mut().is_some_and(Place::lets_go) {
+            *place = None;
+            self.remote().cpu.set(None);
+            self.remote().counts.pins_let_go.add(1);
+        }
+    }
+
+    /// Posts what is ready; ignores it when the runtime drains.
+    pub(super) fn dispatch(&self, mut ready: ReadyList, running: bool) {
+        let remote = self.remote();
+        if running && !ready.is_empty() {
+            let posted = remote.driver.dispatch(&mut ready);
+            remote.counts.readiness.add(posted as u64);
+        }
+        ready.clear();
+        self.ready_list.replace(ready);
+    }
+
+    /// Posts the events of the timers that are due; cancels all when the runtime
+    /// drains.
+    pub(super) fn fire_timers(&self, running: bool) {
+        let remote = self.remote();
+        if !remote.timers.any() {
+            return;
+        }
+        if !running {
+            return remote.timers.cancel_all(false);
+        }
+        let now = self.shared.clock.now();
+        let post = |color: &ColorRef, event: Event| {
+            color.reserve_always();
+            self.costs.weigh_new(&event);
+            self.post(color, event);
+        };
+        while let Some(due) = remote.timers.fire(now, post) {
+            if let Due::Posted(_color) = due {
+                remote.counts.timers_fired.add(1);
+            }
+        }
+    }
+}
