@@ -112,7 +112,7 @@ fn loom_pools_share_a_reserve() {
         let (drops, reserve) = (Drops::new(), Reserve::new(4));
         let keep_and_take = |reserve: &Arc<Reserve<Box<Counted>>>, drops: &Drops| {
             let pool = Pool::new(reserve);
-            (0..5).for_each(|_| pool.keep(Box::new(drops.counted())));
+            (0..9).for_each(|_| pool.keep(Box::new(drops.counted())));
             let taken = core::iter::from_fn(|| pool.take()).take(3);
             taken.for_each(|mut block| {
                 block.touched.add(1);
@@ -126,6 +126,6 @@ fn loom_pools_share_a_reserve() {
         reserve.clear();
         other.join().unwrap();
         reserve.clear();
-        assert_eq!(drops.count(), 10);
+        assert_eq!(drops.count(), 18);
     });
 }

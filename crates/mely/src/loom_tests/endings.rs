@@ -49,18 +49,34 @@ fn loom_states_end_once() {
     });
 }
 
-/// Two workers end at once: one of them, the last, ends what is left.
+/// What two workers have done something to until they ended.
+struct Both(Arc<Watched>, Drops);
+
+impl Drop for Both {
+    fn drop(&mut self) {
+        self.0.end();
+        self.1.0.fetch_add(1, SeqCst);
+    }
+}
+
+/// Two workers end at once: one of them, the last, ends what is left, after all that both
+/// did.
 #[test]
 fn loom_the_last_worker_ends_what_is_left() {
     loom::model(|| {
         let (shared, drops) = (shared(2), Drops::new());
-        let color = colored(&shared, 0, drops.counted());
+        let watched = Arc::new(Watched::new());
+        let color = colored(&shared, 0, Both(Arc::clone(&watched), drops.clone()));
         let own = color.attach(color.clone());
         drop((color, own));
         let ending = {
-            let shared = Arc::clone(&shared);
-            thread::spawn(move || shared.worker_ends())
+            let (shared, watched) = (Arc::clone(&shared), Arc::clone(&watched));
+            thread::spawn(move || {
+                watched.look();
+                shared.worker_ends();
+            })
         };
+        watched.look();
         shared.worker_ends();
         ending.join().unwrap();
         assert_eq!(drops.count(), 1);

@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::SeqCst;
 use std::time::Duration;
 
-use mely::net::UnixStream;
+use mely::net::TcpStream;
 use mely::{CallError, Colored, Handler, OnPanic, Policy, Runtime, ShutdownReport};
 
 use crate::support::{Gate, Stress, block_on, silent_panic};
@@ -178,9 +178,12 @@ fn sections_borrow_and_panics_poison(rt: &Runtime) {
 static ECHO: Handler = Handler::new("interpreted::Echo");
 
 fn sockets_echo(rt: &Runtime) {
-    let (ours, theirs) = std::os::unix::net::UnixStream::pair().expect("a pair");
-    let connection = rt.colored(None::<UnixStream>);
-    let mut stream = UnixStream::new(ours).expect("non-blocking");
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("an address");
+    let theirs = std::net::TcpStream::connect(address).expect("a connection");
+    let (ours, _) = listener.accept().expect("the other end");
+    let connection = rt.colored(None::<TcpStream>);
+    let mut stream = TcpStream::new(ours).expect("non-blocking");
     let me = connection.clone();
     connection.with(move |slot| {
         let watched = stream.watch(&me, &ECHO, |slot, _, _| echo(slot));
@@ -193,7 +196,7 @@ fn sockets_echo(rt: &Runtime) {
     assert_eq!(&answer, b"hello");
 }
 
-fn echo(slot: &mut Option<UnixStream>) {
+fn echo(slot: &mut Option<TcpStream>) {
     let mut bytes = [0; 16];
     while let Some(stream) = slot {
         match stream.read(&mut bytes) {
