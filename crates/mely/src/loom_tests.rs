@@ -16,15 +16,16 @@ mod sections;
 mod slabs;
 mod tasks;
 mod timers;
+mod watched;
 
 use std::sync::atomic::Ordering::SeqCst;
 use std::time::{Duration, Instant};
 
-use loom::cell::UnsafeCell;
 use loom::sync::Condvar;
 use loom::thread;
 use mely_sched::Policy;
 
+use self::watched::{Counted, Drops, Gate, Watched};
 use crate::cell::Traits;
 use crate::color::Colored;
 use crate::event::NodePool;
@@ -120,109 +121,6 @@ fn model_of_two(model: impl Fn() + Send + Sync + 'static) {
     builder.max_duration = Some(SEARCH_MAX);
     builder.preemption_bound = Some(builder.preemption_bound.unwrap_or(2).saturating_sub(1));
     builder.check(model);
-}
-
-/// State that loom watches: any two unordered accesses are an error.
-struct Watched(UnsafeCell<Vec<u32>>);
-
-// SAFETY: loom checks that accesses are ordered, which is what is being tested.
-#[allow(unsafe_code)]
-unsafe impl Send for Watched {}
-// SAFETY: as above.
-#[allow(unsafe_code)]
-unsafe impl Sync for Watched {}
-
-impl Watched {
-    fn new() -> Self {
-        Self(UnsafeCell::new(Vec::new()))
-    }
-
-    #[allow(unsafe_code)]
-    fn add(&mut self, value: u32) -> usize {
-        // SAFETY: `&mut self`, as far as the color keeps its promise; loom checks.
-        self.0.with_mut(|list| unsafe {
-            (*list).push(value);
-            (*list).len()
-        })
-    }
-
-    #[allow(unsafe_code)]
-    fn values(&mut self) -> Vec<u32> {
-        // SAFETY: as above.
-        self.0.with_mut(|list| unsafe { (*list).clone() })
-    }
-
-    /// An access that may be beside others of its kind.
-    fn look(&self) {
-        self.0.with(|_| ());
-    }
-
-    /// An access that comes after all others.
-    fn end(&self) {
-        self.0.with_mut(|_| ());
-    }
-}
-
-/// Counts its drops. The count is not loom's: nothing is ordered by it.
-#[derive(Clone)]
-struct Drops(std::sync::Arc<std::sync::atomic::AtomicUsize>);
-
-impl Drops {
-    fn new() -> Self {
-        Self(std::sync::Arc::default())
-    }
-
-    fn count(&self) -> usize {
-        self.0.load(SeqCst)
-    }
-
-    /// What is counted.
-    fn counted(&self) -> Counted {
-        Counted {
-            touched: Watched::new(),
-            drops: self.clone(),
-        }
-    }
-}
-
-/// What is to be dropped once, after all that was done with it.
-struct Counted {
-    touched: Watched,
-    drops: Drops,
-}
-
-impl Drop for Counted {
-    fn drop(&mut self) {
-        self.touched.add(0);
-        self.drops.0.fetch_add(1, SeqCst);
-    }
-}
-
-/// A gate that threads wait at until as many events as expected have run.
-struct Gate {
-    run: Mutex<usize>,
-    changed: Condvar,
-}
-
-impl Gate {
-    fn new() -> Arc<Self> {
-        Arc::new(Self {
-            run: Mutex::new(0),
-            changed: Condvar::new(),
-        })
-    }
-
-    fn pass(&self) {
-        *lock(&self.run) += 1;
-        self.changed.notify_all();
-    }
-
-    fn wait_for(&self, events: usize) {
-        let mut run = lock(&self.run);
-        while *run < events {
-            run = crate::machine::sync::unpoison(self.changed.wait(run));
-        }
-    }
 }
 
 fn start(shared: &Arc<Shared>, index: usize) -> thread::JoinHandle<()> {

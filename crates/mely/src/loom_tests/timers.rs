@@ -95,3 +95,22 @@ fn loom_what_a_cancelled_timer_posts_is_run() {
         stop(&shared, vec![worker]);
     });
 }
+
+/// A handler sets a timer that is due at once, and its worker falls asleep: what the timer
+/// posts is run.
+#[test]
+fn loom_what_a_timer_posts_is_run() {
+    loom::model(|| {
+        let shared = shared(1);
+        let worker = start(&shared, 0);
+        let (color, gate) = (colored(&shared, 0, ()), Gate::new());
+        let passing = Arc::clone(&gate);
+        color.post(move |(), cx| {
+            cx.colored()
+                .post_after(Duration::ZERO, move |(), _cx| passing.pass());
+        });
+        gate.wait_for(1);
+        drop(color);
+        stop(&shared, vec![worker]);
+    });
+}
