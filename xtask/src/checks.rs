@@ -123,7 +123,7 @@ pub(crate) fn miri() -> Vec<Step> {
     ]
 }
 
-/// Two policies once, where Miri is there.
+/// Two policies, once, where Miri is there.
 pub(crate) fn miri_short() -> Step {
     let call = miri_programs("").env("MELY_STRESS", "short");
     Step::tests_with_part("miri", Part::Miri, call)
