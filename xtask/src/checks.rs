@@ -13,7 +13,19 @@ pub(crate) const LOOM_PREEMPTIONS_DEEP: u32 = 3;
 
 /// Which of `mely`'s unit tests Miri runs: those whose path has one of these
 /// words. The rest needs system calls that Miri does not have.
-const MIRI_FILTERS: &[&str] = &["queue", "held", "node", "pool", "inbox", "mailbox", "block"];
+const MIRI_FILTERS: &[&str] = &[
+    "queue", "held", "node", "pool", "inbox", "mailbox", "block", "states", "panics", "waits",
+    "marks",
+];
+
+/// The integration tests of `mely` that are programs for Miri.
+const MIRI_PROGRAMS: &[&str] = &["miri", "test", "-p", "mely", "--test", "it", "interpreted"];
+
+/// How often each of them is run, each time with other interleavings.
+const MIRI_SEEDS: &str = "-Zmiri-many-seeds=0..4";
+
+/// Readiness comes through the C library, whose calls Miri knows.
+const MIRI_LIBC: &str = "--cfg rustix_use_libc";
 
 /// Cases of a property test under Miri, which interprets every instruction.
 const MIRI_PROPTEST_CASES: &str = "8";
@@ -103,7 +115,26 @@ pub(crate) fn miri() -> Vec<Step> {
             miri_call(&["miri", "test", "-p", "mely-sched"]),
         ),
         Step::tests("miri-mely", miri_call(&filtered)),
+        Step::tests("miri-whole", miri_programs(MIRI_SEEDS)),
+        Step::tests(
+            "miri-trees",
+            miri_programs(&format!("{MIRI_SEEDS} -Zmiri-tree-borrows")),
+        ),
     ]
+}
+
+/// Two policies, once, where Miri is there.
+pub(crate) fn miri_short() -> Step {
+    let call = miri_programs("").env("MELY_STRESS", "short");
+    Step::tests_with_part("miri", Part::Miri, call)
+}
+
+/// The whole runtime, interpreted.
+fn miri_programs(flags: &str) -> Call {
+    let flags = format!("-Zmiri-disable-isolation {flags}");
+    Call::nightly(MIRI_PROGRAMS)
+        .env("RUSTFLAGS", MIRI_LIBC)
+        .env("MIRIFLAGS", flags.trim_end())
 }
 
 /// Property tests ask for the current folder, which isolation denies.
@@ -161,8 +192,19 @@ mod tests {
     fn miri_filters_end_the_command() {
         let commands: Vec<_> = miri().iter().map(Step::command).collect();
         assert!(
-            commands[1].ends_with("--lib -- queue held node pool inbox mailbox block"),
+            commands[1].ends_with("mailbox block states panics waits marks"),
             "{commands:?}"
         );
+    }
+
+    #[test]
+    fn miri_runs_the_whole_runtime_under_both_models() {
+        let commands: Vec<_> = miri().iter().map(Step::command).collect();
+        let whole = |command: &String| {
+            command.contains(MIRI_SEEDS) && command.ends_with("--test it interpreted")
+        };
+        assert!(commands[2..].iter().all(whole), "{commands:?}");
+        assert!(commands[3].contains("tree-borrows") && !commands[2].contains("tree-borrows"));
+        assert!(miri_short().command().contains("MELY_STRESS=short"));
     }
 }

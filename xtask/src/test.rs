@@ -44,6 +44,7 @@ fn steps(install: bool) -> Vec<Step> {
         checks::rustdoc(),
     ]);
     steps.extend(checks::toolchains(install));
+    steps.push(checks::miri_short());
     steps.push(checks::loom(checks::LOOM_PREEMPTIONS));
     steps
 }
@@ -59,7 +60,8 @@ mod tests {
     #[test]
     fn the_gate_goes_from_cheap_to_dear() {
         let all = [
-            "packages", "fmt", "tidy", "clippy", "tests", "doc", "oldest", "arm", "arm-asm", "loom",
+            "packages", "fmt", "tidy", "clippy", "tests", "doc", "oldest", "arm", "arm-asm",
+            "miri", "loom",
         ];
         assert_eq!(names(true), all);
         assert_eq!(names(false), all[1..]);

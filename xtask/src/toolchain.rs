@@ -16,6 +16,8 @@ pub(crate) const ARM: &str = "aarch64-unknown-linux-gnu";
 pub(crate) enum Part {
     Toolchain(&'static str),
     Target(&'static str),
+    /// The interpreter of the nightly toolchain.
+    Miri,
 }
 
 /// Why a check is left out.
@@ -58,6 +60,7 @@ impl Part {
                 let list = Call::new("rustup", &["target", "list", "--installed"]).output();
                 list.is_ok_and(|list| list.lines().any(|line| line == target))
             }
+            Self::Miri => Call::nightly(&["miri", "--version"]).output().is_ok(),
         }
     }
 
@@ -69,6 +72,18 @@ impl Part {
                 Call::new("rustup", &words)
             }
             Self::Target(target) => Call::new("rustup", &["target", "add", target]),
+            Self::Miri => {
+                let words = [
+                    "toolchain",
+                    "install",
+                    "nightly",
+                    "-c",
+                    "miri",
+                    "-c",
+                    "rust-src",
+                ];
+                Call::new("rustup", &words)
+            }
         }
     }
 }
@@ -78,6 +93,7 @@ impl fmt::Display for Part {
         match self {
             Self::Toolchain(version) => write!(f, "Rust {version}"),
             Self::Target(target) => write!(f, "the target {target}"),
+            Self::Miri => f.write_str("Miri"),
         }
     }
 }

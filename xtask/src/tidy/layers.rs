@@ -156,7 +156,6 @@ fn circles(uses: &[Use]) -> Vec<Violation> {
             // An edge is named once, by its first import.
             let mut seen = BTreeSet::new();
             for used in uses {
-                let file = &used.import.file;
                 if in_circle(used.from) && in_circle(used.to) && seen.insert((used.from, used.to)) {
                     let what = format!(
                         "`{}` uses `{}`, in a circle of {}",

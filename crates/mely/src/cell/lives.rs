@@ -14,8 +14,7 @@ use slab::Slab;
 use crate::cell::States;
 use crate::event::StatePtr;
 use crate::machine::panics::drop_safely;
-use crate::machine::sync::plain::{Mutex, MutexGuard};
-use crate::machine::sync::unpoison;
+use crate::machine::sync::{Mutex, MutexGuard, lock};
 
 /// The place of a color that has no states.
 pub(crate) const NO_STATES: u32 = u32::MAX;
@@ -41,7 +40,7 @@ impl Lives {
     }
 
     fn lock(&self) -> MutexGuard<'_, Option<Lists>> {
-        unpoison(self.0.lock())
+        lock(&self.0)
     }
 
     /// Keeps one more state of a color. `place` is where those that it has already are.

@@ -29,6 +29,8 @@ pub(crate) trait Realm: Send + Sync + Sized + 'static {
 }
 
 impl<R: Realm> InSlab for ColorCell<R> {
+    type Left = std::sync::atomic::AtomicUsize;
+
     #[inline]
     fn with_slab<W>(work: impl FnOnce(&ThreadSlab<Self>) -> W) -> Option<W> {
         R::with_slab(work)

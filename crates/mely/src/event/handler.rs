@@ -64,7 +64,14 @@ impl Handler {
 
 /// How many handlers a process can tell apart; the events of any more count as
 /// those of the handler `(other)`. 1024 tables of 64 bytes are 64 KiB a worker.
-pub const HANDLERS_MAX: usize = if cfg!(loom) { 16 } else { 1024 };
+pub const HANDLERS_MAX: usize = if cfg!(loom) {
+    16
+} else if cfg!(miri) {
+    // Each worker has tables of them, which are slow to interpret.
+    128
+} else {
+    1024
+};
 
 /// The bits of a handler's number that its place in tables does not need.
 const POSTER_SHIFT: u32 = HANDLERS_MAX.trailing_zeros();

@@ -23,6 +23,7 @@ struct Waiting {
     values: RefCell<VecDeque<(u32, Box<dyn Any>)>>,
 }
 
+#[cfg(not(loom))]
 thread_local! {
     static WAITING: Waiting = const {
         Waiting {
@@ -33,9 +34,23 @@ thread_local! {
     };
 }
 
+#[cfg(loom)]
+loom::thread_local! {
+    static WAITING: Waiting = Waiting {
+        depth: Cell::new(0),
+        round: Cell::new(0),
+        values: RefCell::new(VecDeque::new()),
+    };
+}
+
 /// Calls into the program where nobody handles a panic: it goes to the panic hook and
 /// no further, as it must not end a worker. Whether there was none.
 pub(crate) fn call_safely(call: impl FnOnce()) -> bool {
+    // Loom ends what it searches by panics of its own.
+    if cfg!(loom) {
+        call();
+        return true;
+    }
     let Err(panic) = catch_unwind(AssertUnwindSafe(call)) else {
         return true;
     };

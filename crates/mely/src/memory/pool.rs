@@ -8,14 +8,14 @@
 
 use core::cell::{Cell, RefCell};
 use core::ops::Deref;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use crate::machine::prefetch;
-use crate::machine::sync::plain::Mutex;
+use crate::machine::sync::{Mutex, lock};
 
 /// How many blocks change hands at once: a lock (20–120 ns) for 256 blocks costs each
 /// less than 0.5 ns.
-const CHUNK: usize = 256;
+const CHUNK: usize = if cfg!(loom) { 2 } else { 256 };
 
 /// How many blocks ahead the line of a block is fetched for writing. A locked
 /// instruction waits for all writes before it, so a block that comes from memory
@@ -40,12 +40,12 @@ impl<B> Reserve<B> {
 
     /// Frees all blocks.
     pub(crate) fn clear(&self) {
-        let all = std::mem::take(&mut *self.chunks.lock().unwrap_or_else(PoisonError::into_inner));
+        let all = std::mem::take(&mut *lock(&self.chunks));
         drop(all);
     }
 
     fn put(&self, chunk: Vec<B>) {
-        let mut chunks = self.chunks.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut chunks = lock(&self.chunks);
         if chunks.len() < self.chunks_max {
             chunks.push(chunk);
         } else {
@@ -55,8 +55,7 @@ impl<B> Reserve<B> {
     }
 
     fn get(&self) -> Option<Vec<B>> {
-        let mut chunks = self.chunks.lock().unwrap_or_else(PoisonError::into_inner);
-        chunks.pop()
+        lock(&self.chunks).pop()
     }
 }
 

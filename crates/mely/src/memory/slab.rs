@@ -14,11 +14,12 @@ use core::mem::ManuallyDrop;
 use core::ops::{Deref, DerefMut};
 use core::ptr::NonNull;
 use std::alloc::{alloc, dealloc, handle_alloc_error};
+use std::sync::Mutex;
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::{Acquire, Release};
-use std::sync::{Mutex, PoisonError};
 
 use crate::machine::probe;
+use crate::machine::sync::unpoison;
 
 /// How large a slab is, and how it is aligned: so its head is found from any block.
 /// 16 pages: to allocate one costs each of its blocks some nanoseconds.
@@ -30,13 +31,48 @@ const SLAB: Layout = match Layout::from_size_align(SLAB_BYTES, SLAB_BYTES) {
 };
 
 /// What stands before the blocks of a slab.
-struct Head {
-    /// How many of them have not been given up.
-    left: AtomicUsize,
+struct Head<T: InSlab> {
+    left: T::Left,
 }
+
+/// How many blocks of a slab have not been given up.
+pub(crate) trait Left {
+    fn new(blocks: usize) -> Self;
+
+    /// Gives up so many of them. Whether they were the last: then all that was done in the
+    /// others has happened.
+    fn give_up(&self, blocks: usize) -> bool;
+}
+
+/// Slabs outlive what loom searches, so it has a kind of its own (`loom_tests/slabs.rs`).
+macro_rules! left {
+    ($atomic:ty) => {
+        impl Left for $atomic {
+            fn new(blocks: usize) -> Self {
+                Self::new(blocks)
+            }
+
+            fn give_up(&self, blocks: usize) -> bool {
+                // Release: what was done in the blocks comes before the end of the slab.
+                let last = self.fetch_sub(blocks, Release) == blocks;
+                if last {
+                    // Acquire pairs with the release of all who gave up others.
+                    self.load(Acquire);
+                }
+                last
+            }
+        }
+    };
+}
+left!(AtomicUsize);
+#[cfg(loom)]
+left!(loom::sync::atomic::AtomicUsize);
 
 /// What blocks are for.
 pub(crate) trait InSlab: Sized + 'static {
+    /// Counts the blocks of a slab.
+    type Left: Left;
+
     /// Shows the slab of this thread; `None` if the thread is being torn down.
     fn with_slab<R>(work: impl FnOnce(&ThreadSlab<Self>) -> R) -> Option<R>;
 
@@ -44,8 +80,18 @@ pub(crate) trait InSlab: Sized + 'static {
     /// thirty thousand threads that post once would keep as many slabs.
     fn leftovers() -> &'static Mutex<Vec<Rest<Self>>>;
 
+    /// Leaves a rest there.
+    fn leave(rest: Rest<Self>) {
+        unpoison(Self::leftovers().lock()).push(rest);
+    }
+
+    /// Takes one from there.
+    fn leftover() -> Option<Rest<Self>> {
+        unpoison(Self::leftovers().lock()).pop()
+    }
+
     /// The place of the first block of a slab.
-    const FIRST: usize = size_of::<Head>().next_multiple_of(align_of::<Self>());
+    const FIRST: usize = size_of::<Head<Self>>().next_multiple_of(align_of::<Self>());
 
     /// How many blocks a slab has.
     const COUNT: usize = (SLAB_BYTES - Self::FIRST) / size_of::<Self>();
@@ -55,6 +101,8 @@ pub(crate) trait InSlab: Sized + 'static {
 macro_rules! in_slab {
     ($type:ty) => {
         impl $crate::memory::slab::InSlab for $type {
+            type Left = std::sync::atomic::AtomicUsize;
+
             $crate::memory::slab::slab_of!($type);
         }
     };
@@ -112,10 +160,7 @@ impl<T: InSlab> Drop for ThreadSlab<T> {
     fn drop(&mut self) {
         let (block, left) = self.next.get();
         if left > 0 {
-            T::leftovers()
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .push(Rest(block, left));
+            T::leave(Rest(block, left));
         }
     }
 }
@@ -126,15 +171,19 @@ pub(crate) struct Rest<T>(NonNull<T>, usize);
 // SAFETY: the blocks are free memory, and nobody else's.
 unsafe impl<T> Send for Rest<T> {}
 
+#[cfg(all(test, loom))]
+impl<T: InSlab> Rest<T> {
+    pub(crate) fn give_up(self) {
+        // SAFETY: the rest has these blocks, and they are free memory.
+        unsafe { give_up(self.0, self.1) };
+    }
+}
+
 /// The first block of a slab that has so many: of one that another thread left behind, or
 /// a new one.
 #[cold]
 fn begin_slab<T: InSlab>() -> (NonNull<T>, usize) {
-    let rest = T::leftovers()
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner)
-        .pop();
-    match rest {
+    match T::leftover() {
         Some(Rest(block, left)) => (block, left),
         None => (new_slab(), T::COUNT),
     }
@@ -147,9 +196,9 @@ fn new_slab<T: InSlab>() -> NonNull<T> {
     let Some(slab) = NonNull::new(unsafe { alloc(SLAB) }) else {
         handle_alloc_error(SLAB);
     };
-    let left = AtomicUsize::new(T::COUNT);
+    let left = T::Left::new(T::COUNT);
     // SAFETY: a slab begins with its head, and is aligned to more than that.
-    unsafe { slab.cast::<Head>().write(Head { left }) };
+    unsafe { slab.cast::<Head<T>>().write(Head { left }) };
     // SAFETY: there is room for the head and `COUNT` blocks.
     unsafe { slab.add(T::FIRST) }.cast()
 }
@@ -165,13 +214,9 @@ unsafe fn give_up<T: InSlab>(block: NonNull<T>, count: usize) {
     let head = block
         .as_ptr()
         .map_addr(|block| block & !(SLAB_BYTES - 1))
-        .cast::<Head>();
-    // Release: what was done in the blocks comes before the end of the slab.
+        .cast::<Head<T>>();
     // SAFETY: the head is there for as long as there is a block that was not given up.
-    if unsafe { &(*head).left }.fetch_sub(count, Release) == count {
-        // Acquire pairs with the release of all who gave up others.
-        // SAFETY: as above, the last ones are still the caller's.
-        unsafe { &(*head).left }.load(Acquire);
+    if unsafe { &(*head).left }.give_up(count) {
         // SAFETY: `begin_slab` allocated it so, and nobody has a block of it.
         unsafe { dealloc(head.cast(), SLAB) };
     }

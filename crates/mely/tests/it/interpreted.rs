@@ -7,161 +7,196 @@ use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::SeqCst;
 use std::time::Duration;
 
-use mely::net::UnixStream;
+use mely::net::TcpStream;
 use mely::{CallError, Colored, Handler, OnPanic, Policy, Runtime, ShutdownReport};
 
 use crate::support::{Gate, Stress, block_on, silent_panic};
 
-/// The policies: one of each kind of queue where time is short.
+/// To build and to end a runtime takes an interpreter longer than these programs do.
+const PROGRAMS: [fn(&Runtime); 7] = [
+    states_are_changed_attached_and_dropped,
+    colors_are_passed_on_while_they_end,
+    destructors_post_and_panic,
+    tasks_call_and_wait,
+    timers_fire_and_are_cancelled,
+    sections_borrow_and_panics_poison,
+    sockets_echo,
+];
+
 fn policies() -> &'static [Policy] {
-    let few = &[Policy::Adaptive, Policy::Cfse];
-    let stress = Stress::get();
-    stress.pick(few, &Policy::ALL, &Policy::ALL)
+    Stress::get().pick(&[Policy::Adaptive], &Policy::ALL, &Policy::ALL)
 }
 
-/// Runs a program under every policy, with one worker and with two, until everything it
-/// posted is done.
-fn under_every_policy(program: impl Fn(&Runtime)) {
+fn run_programs(policy: Policy, workers: usize) {
+    let builder = Runtime::builder().workers(workers).policy(policy);
+    let builder = builder.on_panic(OnPanic::PoisonColor);
+    let rt = builder.build().expect("a runtime");
+    for program in PROGRAMS {
+        program(&rt);
+    }
+    let ended = rt.shutdown(Duration::from_secs(60));
+    assert_eq!(ended.map(|report: ShutdownReport| report.held), Ok(vec![]));
+}
+
+/// Runs the programs until everything they posted is done.
+#[test]
+fn programs_under_every_policy() {
     for &policy in policies() {
-        for workers in [1, 2] {
-            let builder = Runtime::builder().workers(workers).policy(policy);
-            let builder = builder.on_panic(OnPanic::PoisonColor);
-            let rt = builder.build().expect("a runtime");
-            program(&rt);
-            let ended = rt.shutdown(Duration::from_secs(60));
-            assert_eq!(ended.map(|report: ShutdownReport| report.held), Ok(vec![]));
-        }
+        run_programs(policy, 2);
     }
 }
 
 #[test]
-fn states_are_changed_attached_and_dropped() {
-    under_every_policy(|rt| {
-        let (a, token) = (rt.colored(vec![0u8]), Arc::new(()));
-        let b = a.attach((String::new(), Arc::clone(&token)));
-        for n in 1..4 {
-            a.post(move |bytes, cx| {
-                bytes.push(n);
-                cx.post(move |bytes, _| bytes.push(10 * n));
+fn programs_with_one_worker() {
+    let both = [Policy::LibasyncSmp, Policy::Adaptive];
+    for &policy in Stress::get().pick(&both[..1], &both, &both) {
+        run_programs(policy, 1);
+    }
+}
+
+fn states_are_changed_attached_and_dropped(rt: &Runtime) {
+    let (a, token) = (rt.colored(vec![0u8]), Arc::new(()));
+    let b = a.attach((String::new(), Arc::clone(&token)));
+    for n in 1..4 {
+        a.post(move |bytes, cx| {
+            bytes.push(n);
+            cx.post(move |bytes, _| bytes.push(10 * n));
+        });
+        b.post(move |(text, _), cx| {
+            text.push('x');
+            let me = cx.colored();
+            cx.post_fresh(move |(), _| me.post(|(text, _), _| text.push('y')));
+        });
+    }
+    let copied = a.with(|bytes| bytes.clone());
+    assert!(copied.starts_with(&[0, 1]));
+    rt.settle();
+    assert_eq!(b.with(|(text, _)| text.len()), 6);
+    drop((a, b));
+    // The last event may still be giving up the color.
+    while Arc::strong_count(&token) > 1 {
+        std::thread::yield_now();
+    }
+}
+
+fn colors_are_passed_on_while_they_end(rt: &Runtime) {
+    let sum = Arc::new(AtomicU32::new(0));
+    let relay = rt.fresh_color();
+    for n in 0..4 {
+        let short_lived = rt.colored(Box::new(n));
+        let (relay, sum) = (relay.clone(), Arc::clone(&sum));
+        short_lived.clone().post(move |_, cx| {
+            let me = cx.colored();
+            relay.post(move |(), _| {
+                me.post(move |n, _| {
+                    sum.fetch_add(**n, SeqCst);
+                });
             });
-            b.post(move |(text, _), cx| {
+        });
+        drop(short_lived);
+    }
+    rt.settle();
+    assert_eq!(sum.load(SeqCst), 6);
+}
+
+/// Posts when it is dropped, and panics then.
+struct Last(Colored<Vec<u8>>, Arc<()>);
+
+impl Drop for Last {
+    fn drop(&mut self) {
+        let kept = Arc::clone(&self.1);
+        self.0.post(move |bytes, _| {
+            bytes.push(1);
+            drop(kept);
+        });
+        silent_panic();
+    }
+}
+
+fn destructors_post_and_panic(rt: &Runtime) {
+    let (notes, token) = (rt.colored(Vec::new()), Arc::new(()));
+    let last = || Last(notes.clone(), Arc::clone(&token));
+    let color = rt.colored(last());
+    drop(color.attach(last()));
+    let captured = last();
+    let timer = color.post_after(Duration::from_secs(3_600), move |_, _| drop(captured));
+    color.post(|_, _| ());
+    assert!(timer.cancel());
+    drop(color);
+    while Arc::strong_count(&token) > 1 {
+        std::thread::yield_now();
+    }
+    assert_eq!(notes.with(|bytes| bytes.len()), 3);
+}
+
+fn tasks_call_and_wait(rt: &Runtime) {
+    let (from, to) = (rt.colored(Box::new(10)), rt.colored(String::new()));
+    let to_there = to.clone();
+    let task = from.spawn(async move {
+        for _ in 0..2 {
+            let written = to_there.call(|text, _| {
                 text.push('x');
-                let me = cx.colored();
-                cx.post_fresh(move |(), _| me.post(|(text, _), _| text.push('y')));
+                text.len()
             });
+            written.await?;
         }
-        let copied = a.with(|bytes| bytes.clone());
-        assert!(copied.starts_with(&[0, 1]));
-        rt.settle();
-        assert_eq!(b.with(|(text, _)| text.len()), 6);
-        drop((a, b));
-        // The last event may still be giving up the color.
-        while Arc::strong_count(&token) > 1 {
-            std::thread::yield_now();
-        }
+        to_there.call(|text, _| text.clone()).await
     });
+    assert_eq!(block_on(task), Ok(Ok("xx".to_owned())));
+    let never = to.spawn(std::future::pending::<()>());
+    drop((from, to, never));
 }
 
-#[test]
-fn colors_are_passed_on_while_they_end() {
-    under_every_policy(|rt| {
-        let sum = Arc::new(AtomicU32::new(0));
-        let relay = rt.fresh_color();
-        for n in 0..4 {
-            let short_lived = rt.colored(Box::new(n));
-            let (relay, sum) = (relay.clone(), Arc::clone(&sum));
-            short_lived.clone().post(move |_, cx| {
-                let me = cx.colored();
-                relay.post(move |(), _| {
-                    me.post(move |n, _| {
-                        sum.fetch_add(**n, SeqCst);
-                    });
-                });
-            });
-            drop(short_lived);
-        }
-        rt.settle();
-        assert_eq!(sum.load(SeqCst), 6);
+fn timers_fire_and_are_cancelled(rt: &Runtime) {
+    let (color, fired) = (rt.colored(String::from("a")), Gate::default());
+    let gate = fired.clone();
+    let soon = color.post_after(Duration::from_millis(1), move |text, cx| {
+        text.push('b');
+        cx.colored()
+            .post_after(Duration::ZERO, move |_, _| gate.arrive());
     });
+    let late = color.post_after(Duration::from_secs(3_600), |text, _| text.clear());
+    fired.pass("a timer that a timer set");
+    assert!(late.cancel() && !soon.cancel());
+    let _ends_with_the_runtime = color.post_after(Duration::from_secs(3_600), |_, _| ());
+    assert_eq!(color.with(|text| text.clone()), "ab");
 }
 
-#[test]
-fn tasks_call_and_wait() {
-    under_every_policy(|rt| {
-        let (from, to) = (rt.colored(Box::new(10)), rt.colored(String::new()));
-        let to_there = to.clone();
-        let task = from.spawn(async move {
-            for _ in 0..2 {
-                let written = to_there.call(|text, _| {
-                    text.push('x');
-                    text.len()
-                });
-                written.await?;
-            }
-            to_there.call(|text, _| text.clone()).await
-        });
-        assert_eq!(block_on(task), Ok(Ok("xx".to_owned())));
-        let never = to.spawn(std::future::pending::<()>());
-        drop((from, to, never));
+fn sections_borrow_and_panics_poison(rt: &Runtime) {
+    let color = rt.colored(vec![1, 2]);
+    let (mut seen, added) = (Vec::new(), String::from("a borrowed text"));
+    color.with(|list| {
+        list.push(added.len());
+        seen.clone_from(list);
     });
-}
-
-#[test]
-fn timers_fire_and_are_cancelled() {
-    under_every_policy(|rt| {
-        let (color, fired) = (rt.colored(String::from("a")), Gate::default());
-        let gate = fired.clone();
-        let soon = color.post_after(Duration::from_millis(1), move |text, cx| {
-            text.push('b');
-            cx.colored()
-                .post_after(Duration::ZERO, move |_, _| gate.arrive());
-        });
-        let late = color.post_after(Duration::from_secs(3_600), |text, _| text.clear());
-        fired.pass("a timer that a timer set");
-        assert!(late.cancel() && !soon.cancel());
-        let _ends_with_the_runtime = color.post_after(Duration::from_secs(3_600), |_, _| ());
-        assert_eq!(color.with(|text| text.clone()), "ab");
-    });
-}
-
-#[test]
-fn sections_borrow_and_panics_poison() {
-    under_every_policy(|rt| {
-        let color = rt.colored(vec![1, 2]);
-        let (mut seen, added) = (Vec::new(), String::from("a borrowed text"));
-        color.with(|list| {
-            list.push(added.len());
-            seen.clone_from(list);
-        });
-        assert_eq!(seen, [1, 2, 15]);
-        let panicked = color.try_with(|_| -> () { silent_panic() });
-        assert_eq!(panicked, Err(CallError::Panicked));
-        assert_eq!(color.try_with(|list| list.len()), Err(CallError::Dropped));
-    });
+    assert_eq!(seen, [1, 2, 15]);
+    let panicked = color.try_with(|_| -> () { silent_panic() });
+    assert_eq!(panicked, Err(CallError::Panicked));
+    assert_eq!(color.try_with(|list| list.len()), Err(CallError::Dropped));
 }
 
 static ECHO: Handler = Handler::new("interpreted::Echo");
 
-#[test]
-fn sockets_echo() {
-    under_every_policy(|rt| {
-        let (ours, theirs) = std::os::unix::net::UnixStream::pair().expect("a pair");
-        let connection = rt.colored(None::<UnixStream>);
-        let mut stream = UnixStream::new(ours).expect("non-blocking");
-        let me = connection.clone();
-        connection.with(move |slot| {
-            let watched = stream.watch(&me, &ECHO, |slot, _, _| echo(slot));
-            watched.expect("a watch");
-            *slot = Some(stream);
-        });
-        (&theirs).write_all(b"hello").expect("room for it");
-        let mut answer = [0; 5];
-        (&theirs).read_exact(&mut answer).expect("an answer");
-        assert_eq!(&answer, b"hello");
+fn sockets_echo(rt: &Runtime) {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("an address");
+    let theirs = std::net::TcpStream::connect(address).expect("a connection");
+    let (ours, _) = listener.accept().expect("the other end");
+    let connection = rt.colored(None::<TcpStream>);
+    let mut stream = TcpStream::new(ours).expect("non-blocking");
+    let me = connection.clone();
+    connection.with(move |slot| {
+        let watched = stream.watch(&me, &ECHO, |slot, _, _| echo(slot));
+        watched.expect("a watch");
+        *slot = Some(stream);
     });
+    (&theirs).write_all(b"hello").expect("room for it");
+    let mut answer = [0; 5];
+    (&theirs).read_exact(&mut answer).expect("an answer");
+    assert_eq!(&answer, b"hello");
 }
 
-fn echo(slot: &mut Option<UnixStream>) {
+fn echo(slot: &mut Option<TcpStream>) {
     let mut bytes = [0; 16];
     while let Some(stream) = slot {
         match stream.read(&mut bytes) {
@@ -190,14 +225,12 @@ fn a_shutdown_drops_what_is_left() {
         }
         drop(colors);
         let ended = rt.shutdown(Duration::from_millis(1));
-        assert!(
-            !ended
-                .expect_err("they go on for ever")
-                .report
-                .abandoned
-                .is_empty()
-        );
-        assert_eq!(Arc::strong_count(&token), 1);
+        let report = ended.expect_err("they go on for ever").report;
+        // An interpreted worker may still be dropping what is left.
+        assert!(!report.abandoned.is_empty() || !report.held.is_empty());
+        while Arc::strong_count(&token) > 1 {
+            std::thread::yield_now();
+        }
     }
 }
 

@@ -15,7 +15,7 @@ pub(crate) const LIMIT: Duration = Duration::from_secs(30);
 
 /// After how long a wait inside a test has failed: before the test as a whole does,
 /// so that it says what did not come.
-pub(crate) const WAIT: Duration = Duration::from_secs(12);
+pub(crate) const WAIT: Duration = Duration::from_secs(if cfg!(miri) { 300 } else { 12 });
 
 /// How much of the randomised load is run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -22,17 +22,22 @@ mod mutex;
 pub(crate) use self::atomics::{AtomicBool, AtomicPtr, AtomicU16, AtomicU64, AtomicUsize};
 #[cfg(feature = "virtual")]
 pub(crate) use self::mutex::{Condvar, Mutex, MutexGuard};
+#[cfg(loom)]
+pub(crate) use loom::sync::atomic::AtomicU32;
 /// A color's home is not part of what loom searches.
 #[cfg(not(feature = "virtual"))]
 pub(crate) use std::sync::atomic::AtomicU16;
+/// Readiness is not simulated.
+#[cfg(not(loom))]
+pub(crate) use std::sync::atomic::AtomicU32;
 
 /// Locks beside the protocols that loom searches: the standard library's, but a
 /// simulator's where nothing may block the one thread that it has.
 pub(crate) mod plain {
     #[cfg(feature = "virtual")]
-    pub(crate) use super::mutex::{Mutex, MutexGuard};
+    pub(crate) use super::mutex::Mutex;
     #[cfg(not(feature = "virtual"))]
-    pub(crate) use std::sync::{Mutex, MutexGuard};
+    pub(crate) use std::sync::Mutex;
 }
 
 /// Goes on after a lock whatever a panicking holder left.

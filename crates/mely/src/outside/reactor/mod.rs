@@ -5,6 +5,7 @@
 //! watched edge-triggered, once for its whole life, so readiness costs no system
 //! call beyond the wait. When a color has moved for good, its descriptors follow.
 
+pub(crate) mod bits;
 pub(crate) mod single;
 mod watch;
 

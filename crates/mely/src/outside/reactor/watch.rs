@@ -3,12 +3,11 @@
 use core::fmt;
 use std::io;
 use std::os::fd::AsFd;
-use std::sync::atomic::AtomicU32;
-use std::sync::atomic::Ordering::AcqRel;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use rustix::event::epoll::EventFlags;
 
+use super::bits::ReadyBits;
 use crate::color::context::Context;
 use crate::color::{Color, Colored};
 use crate::event::StatePtr;
@@ -42,11 +41,6 @@ pub struct Readiness {
     pub closed: bool,
 }
 
-/// An event for it has been posted and has not begun.
-const POSTED: u32 = 1 << 31;
-/// The watch has ended.
-const ENDED: u32 = 1 << 30;
-
 impl Readiness {
     fn from_bits(bits: u32) -> Self {
         let flags = EventFlags::from_bits_retain(bits);
@@ -73,7 +67,7 @@ struct Place {
 struct Watched<T, F> {
     target: Colored<T>,
     handler: &'static Handler,
-    bits: AtomicU32,
+    bits: ReadyBits,
     place: Mutex<Place>,
     call: F,
 }
@@ -84,14 +78,11 @@ where
     F: Fn(&mut T, &mut Context<'_, T>, Readiness) + Send + Sync + 'static,
 {
     fn run(self: Arc<Self>, state: &mut T, cx: &mut Context<'_, T>) {
-        // AcqRel pairs with the one in `ready`: readiness that came before this is
-        // reported here, what comes after is posted anew.
-        let bits = self.bits.fetch_and(ENDED, AcqRel);
-        if bits & ENDED != 0 {
+        let Some(flags) = self.bits.take() else {
             return;
-        }
+        };
         self.follow(cx.worker(), self.target.color_ref().shared());
-        (self.call)(state, cx, Readiness::from_bits(bits & !POSTED));
+        (self.call)(state, cx, Readiness::from_bits(flags));
     }
 
     /// Moves the registration to the reactor of the worker that the color has
@@ -136,9 +127,7 @@ where
     F: Fn(&mut T, &mut Context<'_, T>, Readiness) + Send + Sync + 'static,
 {
     fn ready(self: Arc<Self>, flags: EventFlags) {
-        // AcqRel: see `run`.
-        let before = self.bits.fetch_or(flags.bits() | POSTED, AcqRel);
-        if before & (POSTED | ENDED) == 0 {
+        if self.bits.add(flags.bits()) {
             let watched = Arc::clone(&self);
             let event = move |state: &mut T, cx: &mut Context<'_, T>| watched.run(state, cx);
             self.target.via(self.handler).post_always(event);
@@ -157,7 +146,7 @@ where
     F: Fn(&mut T, &mut Context<'_, T>, Readiness) + Send + Sync + 'static,
 {
     fn end(&self) {
-        self.bits.fetch_or(ENDED, AcqRel);
+        self.bits.end();
         let (fd, token, worker) = {
             let mut place = self.place();
             (place.fd.take(), place.token.take(), place.worker)
@@ -209,7 +198,7 @@ impl Watch {
         let watched = Arc::new(Watched {
             target: target.clone(),
             handler,
-            bits: AtomicU32::new(0),
+            bits: ReadyBits::new(),
             place: Mutex::new(Place {
                 fd: Some(Arc::clone(&fd)),
                 token: None,

@@ -1,0 +1,116 @@
+//! Models of timers: one of those who fire and cancel gets the event.
+
+use super::*;
+use crate::shared::timers::{Delayed, Timer};
+
+fn timer(shared: &Arc<Shared>, state: Counted) -> Timer {
+    let traits = shared.default_traits(0);
+    let id = shared.color_id();
+    let color = Colored::new(ColorRef::new(None, shared, id, traits), ());
+    let event = color.new_event(move |(), _cx| drop(state));
+    Timer::pending(shared, 0, color.color_ref().clone(), event)
+}
+
+/// A worker fires its timers while another one does it for it, and the program cancels one
+/// of the two timers: each goes once, and what is posted is in order.
+#[test]
+fn loom_a_timer_fires_or_is_cancelled() {
+    loom::model(|| {
+        let (shared, drops) = (shared(1), Drops::new());
+        let set = [(); 2].map(|()| timer(&shared, drops.counted()));
+        let now = shared.clock.now();
+        let timers = &shared.remotes[0].timers;
+        for timer in &set {
+            timers.keep(Delayed::new(now, timer.clone()), 2);
+        }
+        let posted = Arc::new(Mutex::new(Vec::new()));
+        let fire = |shared: &Arc<Shared>, posted: &Mutex<Vec<u64>>| {
+            let post = |color: &ColorRef, event| {
+                drop(event);
+                lock(posted).push(color.id());
+            };
+            let now = shared.clock.now();
+            while shared.remotes[0].timers.fire(now, post).is_some() {}
+        };
+        let firing = {
+            let (shared, posted) = (Arc::clone(&shared), Arc::clone(&posted));
+            thread::spawn(move || fire(&shared, &posted))
+        };
+        let second = set[1].clone();
+        let cancelling = thread::spawn(move || second.cancel());
+        fire(&shared, &posted);
+        let cancelled = [false, cancelling.join().unwrap()];
+        firing.join().unwrap();
+        let fired = lock(&posted).len();
+        let count = shared.outside_counts.cancelled.get();
+        assert_eq!((drops.count(), fired as u64 + count), (2, 2));
+        assert_eq!(count, u64::from(cancelled[1]), "{cancelled:?}");
+        assert!(lock(&posted).is_sorted());
+        assert!(set.iter().all(|timer| !timer.is_pending()));
+    });
+}
+
+/// The worker fires while the program cancels and the runtime ends.
+#[test]
+fn loom_a_timer_ends_once_beside_the_end() {
+    loom::model(|| {
+        let (shared, drops) = (shared(1), Drops::new());
+        let worker = start(&shared, 0);
+        let color = colored(&shared, 0, Watched::new());
+        let state = drops.counted();
+        let timer = color.post_after(Duration::ZERO, move |list, _cx| {
+            list.add(1);
+            drop(state);
+        });
+        drop(color);
+        let stopping = {
+            let shared = Arc::clone(&shared);
+            thread::spawn(move || {
+                shared.enter(Phase::Stopped);
+            })
+        };
+        let cancelled = timer.cancel();
+        stopping.join().unwrap();
+        stop(&shared, vec![worker]);
+        assert!(!timer.is_pending() && !timer.cancel());
+        let counts = &shared.outside_counts;
+        assert!(!cancelled || counts.cancelled.get() == 1);
+        assert_eq!(drops.count(), 1);
+    });
+}
+
+/// A drain cancels timers, whose captures post when they are dropped: that is run.
+#[test]
+fn loom_what_a_cancelled_timer_posts_is_run() {
+    loom::model(|| {
+        let shared = shared(1);
+        let worker = start(&shared, 0);
+        let (color, gate) = (colored(&shared, 0, Watched::new()), Gate::new());
+        let posts = colors::PostsWhenDropped::new(&color, &gate);
+        let late = Duration::from_secs(3_600);
+        drop(color.post_after(late, move |_, _cx| drop(posts)));
+        drop(color);
+        shared.enter(Phase::Draining);
+        gate.wait_for(2);
+        stop(&shared, vec![worker]);
+    });
+}
+
+/// A handler sets a timer that is due at once, and its worker falls asleep: what the timer
+/// posts is run.
+#[test]
+fn loom_what_a_timer_posts_is_run() {
+    loom::model(|| {
+        let shared = shared(1);
+        let worker = start(&shared, 0);
+        let (color, gate) = (colored(&shared, 0, ()), Gate::new());
+        let passing = Arc::clone(&gate);
+        color.post(move |(), cx| {
+            cx.colored()
+                .post_after(Duration::ZERO, move |(), _cx| passing.pass());
+        });
+        gate.wait_for(1);
+        drop(color);
+        stop(&shared, vec![worker]);
+    });
+}
