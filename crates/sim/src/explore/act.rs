@@ -343,6 +343,7 @@ impl Running {
             return;
         };
         let is_deaf = self.fault == Some(Fault::DeafCancel) && timer.is_pending();
+        self.watch.see(Seen::Cancelling { event });
         if is_deaf || timer.cancel() {
             self.watch.see(Seen::Cancelled { event });
         }

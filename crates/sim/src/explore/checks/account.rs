@@ -1,7 +1,7 @@
 //! Posted = run + shed + cancelled + abandoned; and the metrics agree with what the
 //! program did.
 
-use super::{Check, EventId, Poster, Seen, ensure};
+use super::{Check, Poster, Seen, ensure};
 use crate::mely::{ShutdownReport, Snapshot};
 
 #[derive(Default)]
@@ -10,14 +10,10 @@ pub(super) struct Account {
     run: u64,
     dropped: u64,
     panics: u64,
-    /// Events of the runtime itself.
-    system: u64,
     /// Polls of tasks that were seen, and how many there may be: one when the task is
     /// spawned, one for each answer that it awaits.
     polls: u64,
     polls_max: u64,
-    /// A timer that is being set from outside.
-    sending: Option<EventId>,
     ends_at_once: bool,
 }
 
@@ -31,16 +27,14 @@ impl Account {
                 events.posted
             )
         })?;
-        let posted = self.posted + self.system;
-        let posted = posted + self.polls..=posted + self.polls_max;
+        let posted = self.posted + self.polls..=self.posted + self.polls_max;
         ensure(posted.contains(&events.posted), || {
             format!(
                 "{posted:?} events were posted, {} were counted",
                 events.posted
             )
         })?;
-        // Of those of the runtime itself nobody sees whether they run.
-        let run = self.run + self.polls..=self.run + self.system + self.polls_max;
+        let run = self.run + self.polls..=self.run + self.polls_max;
         ensure(run.contains(&events.run), || {
             format!("{run:?} events ran, {} were counted", events.run)
         })?;
@@ -74,26 +68,14 @@ impl Check for Account {
 
     fn see(&mut self, seen: &Seen<'_>) -> Result<(), String> {
         match *seen {
-            Seen::Posting { event, by, due, .. } => {
+            Seen::Posting { by, .. } => {
                 self.posted += 1;
-                // An event of the runtime takes it to a worker, unless it is refused.
                 self.polls_max += u64::from(matches!(by, Poster::Task(_)));
-                // Workers may post meanwhile, as code outside may wait for a lock.
-                if by == Poster::Outside && due.is_some() {
-                    self.sending = Some(event);
-                }
-            }
-            Seen::Posted { event } if self.sending == Some(event) => {
-                self.sending = None;
-                self.system += 1;
             }
             Seen::Spawning => self.polls_max += 1,
             Seen::PollBegan { .. } => self.polls += 1,
             Seen::Began { .. } => self.run += 1,
-            Seen::Dropped { event } => {
-                self.dropped += 1;
-                self.sending = self.sending.filter(|&sending| sending != event);
-            }
+            Seen::Dropped { .. } => self.dropped += 1,
             Seen::Ended { panicked: true, .. } => self.panics += 1,
             Seen::Ending { at_once } => self.ends_at_once = at_once,
             Seen::End { metrics, report } => return self.check(metrics, report),

@@ -17,6 +17,8 @@ pub(super) struct Loss {
     poison: bool,
     poisoned: BTreeSet<ColorId>,
     pending: BTreeMap<EventId, Pending>,
+    /// Their cancelling has begun, and may drop them.
+    cancelling: BTreeSet<EventId>,
     ending: bool,
 }
 
@@ -27,6 +29,7 @@ impl Loss {
             poison: program.poison,
             poisoned: BTreeSet::new(),
             pending: BTreeMap::new(),
+            cancelling: BTreeSet::new(),
             ending: false,
         }
     }
@@ -70,6 +73,9 @@ impl Check for Loss {
             } if self.poison => {
                 self.poisoned.insert(color);
             }
+            Seen::Cancelling { event } => {
+                self.cancelling.insert(event);
+            }
             Seen::Cancelled { event } => {
                 self.pending.remove(&event);
             }
@@ -79,7 +85,10 @@ impl Check for Loss {
                     return Ok(());
                 };
                 let refused = !accepted && self.may_be_refused(color);
-                let excused = self.ending || refused || self.poisoned.contains(&color);
+                let excused = self.ending
+                    || refused
+                    || self.poisoned.contains(&color)
+                    || self.cancelling.contains(&event);
                 return ensure(excused, || {
                     format!("event {event} of {color:?} was dropped and never ran")
                 });

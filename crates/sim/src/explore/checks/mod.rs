@@ -73,6 +73,8 @@ pub(super) enum Seen<'a> {
     PollBegan { color: ColorId, worker: usize },
     /// It ends.
     PollEnded { color: ColorId },
+    /// A timer is about to be cancelled, if it is in time.
+    Cancelling { event: EventId },
     /// A timer was cancelled in time.
     Cancelled { event: EventId },
     /// An event was dropped that has not begun.
