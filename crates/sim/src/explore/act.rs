@@ -90,6 +90,7 @@ impl Running {
             let state = |color| State {
                 color: ColorId::Planned(color),
                 watch: Arc::clone(&watch),
+                is_kept: number == 0 && fault == Some(Fault::KeptState),
             };
             if let Some(small) = plan.number {
                 let color = handle.color(small).attach(state(number));
@@ -115,11 +116,6 @@ impl Running {
             }
         };
         let slots: Vec<Slot> = program.colors.iter().enumerate().map(slot).collect();
-        if fault == Some(Fault::KeptHandle)
-            && let Some(color) = slots.first().and_then(|slot| lock(slot).clone())
-        {
-            std::mem::forget(color);
-        }
         Arc::new(Self {
             watch,
             slots,

@@ -27,8 +27,8 @@ pub enum Fault {
     ClockAhead,
     /// Cancelling a timer says that it did, and does nothing.
     DeafCancel,
-    /// A reference to a color is never dropped.
-    KeptHandle,
+    /// The state of the first color is never dropped.
+    KeptState,
     /// Workers keep the locks that they free.
     KeptLock,
     /// Workers that have nothing to do look for work for ever.
@@ -50,7 +50,7 @@ impl Fault {
         Fault::WideBound,
         Fault::ClockAhead,
         Fault::DeafCancel,
-        Fault::KeptHandle,
+        Fault::KeptState,
         Fault::KeptLock,
         Fault::NoSleep,
         Fault::PanicAsleep,
@@ -69,7 +69,7 @@ impl Fault {
             Fault::LoosePin => "pinned",
             Fault::WideBound => "bounded",
             Fault::ClockAhead | Fault::DeafCancel => "timers",
-            Fault::KeptHandle => "freed",
+            Fault::KeptState => "freed",
             Fault::KeptLock => "deadlock",
             Fault::NoSleep => "endless",
             Fault::PanicAsleep => "crash",

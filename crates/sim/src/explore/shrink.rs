@@ -24,7 +24,7 @@ pub struct Shrunken {
 /// ```
 /// use mely_sim::explore::{Fault, Program, execute, shrink};
 ///
-/// let broken = |program: &Program| execute(program, Some(Fault::KeptHandle));
+/// let broken = |program: &Program| execute(program, Some(Fault::KeptState));
 /// let program = Program::random(3);
 /// let violation = broken(&program).violation.unwrap();
 /// let small = shrink(&program, violation, 200, broken);

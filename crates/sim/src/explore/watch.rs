@@ -137,11 +137,15 @@ impl Watch {
 pub(super) struct State {
     pub(super) color: ColorId,
     pub(super) watch: std::sync::Arc<Watch>,
+    /// As if it were never dropped: a planted bug.
+    pub(super) is_kept: bool,
 }
 
 impl Drop for State {
     fn drop(&mut self) {
-        self.watch.see(Seen::Freed { color: self.color });
+        if !self.is_kept {
+            self.watch.see(Seen::Freed { color: self.color });
+        }
     }
 }
 
