@@ -162,12 +162,12 @@ impl PinnedTo {
 }
 
 /// Polls and sleeps of a worker from one look at its account to the next. A poll comes
-/// every 40 µs of work, so that this is 10 ms of it, and a look takes about 1 µs.
-const LOOK_INTERVAL: u32 = 256;
+/// every 40 µs of work, and a look takes about 1 µs.
+const LOOK_INTERVAL: u32 = 64;
 
-/// How much a worker must have wanted to run before its waiting says something: some
-/// turns of the kernel's own tasks and of other processes that pass by.
-const WANTED_MIN: Duration = Duration::from_millis(100);
+/// How much a worker must have wanted to run before its waiting says something: more than
+/// two slices of the kernel's, of which another process that passes by takes one.
+const WANTED_MIN: Duration = Duration::from_millis(10);
 
 /// The share of that which it has waited when its core is not its own: a quiet machine
 /// has less than a hundredth, one other busy thread on the core makes it a half.

@@ -67,7 +67,7 @@ impl Peer {
             Self::H2o => command.arg("-c"),
         };
         command.arg(&file);
-        Server::start(name, port, command)
+        Server::start(name, port, &command)
     }
 
     fn program(self) -> String {
@@ -155,7 +155,7 @@ pub(super) fn mely(program: &Path, site: Site<'_>, flags: &str) -> Result<Server
         .args(["--quiet", "--listen", &format!("127.0.0.1:{port}")])
         .args(["--workers", &site.workers.to_string()])
         .args(flags.split_whitespace());
-    Server::start(format!("mely {flags}").trim(), port, command)
+    Server::start(format!("mely {flags}").trim(), port, &command)
 }
 
 #[cfg(test)]

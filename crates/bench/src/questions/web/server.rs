@@ -2,7 +2,8 @@
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
-use std::process::{Child, Command, Stdio};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -11,6 +12,9 @@ use crate::measure::Error;
 
 /// How often a server is asked whether it listens, 50 ms apart.
 const LISTEN_TRIES: u32 = 200;
+
+/// How `setpriv` ends if there is no such program.
+const NOT_FOUND: i32 = 127;
 
 /// A running server; ended when dropped.
 pub(super) struct Server {
@@ -21,9 +25,8 @@ pub(super) struct Server {
 
 impl Server {
     /// Starts a program that will listen on a port, and waits until it does.
-    pub(super) fn start(name: &str, port: u16, mut command: Command) -> Result<Self, Error> {
-        command.stdin(Stdio::null()).stdout(Stdio::null());
-        let child = command.spawn().map_err(|source| failed(name, source))?;
+    pub(super) fn start(name: &str, port: u16, command: &Command) -> Result<Self, Error> {
+        let child = by_itself(command).spawn().map_err(|source| failed(name, source))?;
         let mut server = Self {
             name: name.to_owned(),
             port,
@@ -35,7 +38,7 @@ impl Server {
                 return Ok(server);
             }
             if let Ok(Some(status)) = server.child.try_wait() {
-                return Err(failed(name, io::Error::other(format!("ended: {status}"))));
+                return Err(failed(name, ended(status)));
             }
             std::thread::sleep(Duration::from_millis(50));
         }
@@ -100,6 +103,26 @@ impl Drop for Server {
     }
 }
 
+/// The command in a process group of its own, since there are servers that end their whole
+/// group with themselves (lighttpd); so it is ended when this process goes, as a signal from
+/// the terminal no longer reaches it.
+fn by_itself(command: &Command) -> Command {
+    let mut alone = Command::new("setpriv");
+    alone.args(["--pdeathsig", "TERM", "--"]);
+    alone.arg(command.get_program()).args(command.get_args());
+    alone.process_group(0);
+    alone.stdin(Stdio::null()).stdout(Stdio::null());
+    alone
+}
+
+/// Why a server that has ended at once has done so.
+fn ended(status: ExitStatus) -> io::Error {
+    match status.code() {
+        Some(NOT_FOUND) => io::ErrorKind::NotFound.into(),
+        _ => io::Error::other(format!("ended: {status}")),
+    }
+}
+
 pub(super) fn failed(what: &str, source: io::Error) -> Error {
     Error::Web {
         what: what.to_owned(),
@@ -114,4 +137,18 @@ pub(super) fn free_port() -> Result<u16, Error> {
     address
         .map(|address| address.port())
         .map_err(|source| failed("a free port", source))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_that_is_not_there_is_told_as_such() {
+        let started = Server::start("none", 9, &Command::new("no-such-program"));
+        let Err(Error::Web { source, .. }) = started else {
+            panic!("a server that is not there has started");
+        };
+        assert_eq!(source.kind(), io::ErrorKind::NotFound);
+    }
 }
