@@ -3,14 +3,14 @@
 use core::cmp::{Ordering as Order, Reverse};
 use core::fmt;
 use std::collections::BinaryHeap;
-use std::sync::atomic::Ordering::Relaxed;
-use std::sync::atomic::{AtomicBool, AtomicUsize};
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::time::Instant;
 
 use crate::event::Event;
 use crate::machine::panics::{drop_refused, drop_safely};
 use crate::machine::probe;
-use crate::machine::sync::{Arc, Mutex, lock};
+use crate::machine::sync::{Arc, AtomicBool, Mutex, lock};
 use crate::shared::{ColorRef, Shared};
 
 /// Cancelled timers stay in the heap until they are due, or until they are half
@@ -150,6 +150,8 @@ pub(crate) struct Timers {
     any: AtomicBool,
     /// How many have been cancelled and not dropped yet.
     cancelled: AtomicUsize,
+    /// Whether somebody posts the event of one.
+    fires: AtomicBool,
 }
 
 #[derive(Default)]
@@ -157,6 +159,22 @@ struct Kept {
     /// Soonest first.
     heap: BinaryHeap<Reverse<Entry>>,
     next_sequence: u64,
+}
+
+/// The right to post the events of timers, for which nobody waits.
+struct Claim<'a>(&'a AtomicBool);
+
+impl<'a> Claim<'a> {
+    fn of(taken: &'a AtomicBool) -> Option<Self> {
+        // Acquire: what comes next is posted behind what the last one has posted.
+        (!taken.swap(true, Acquire)).then_some(Self(taken))
+    }
+}
+
+impl Drop for Claim<'_> {
+    fn drop(&mut self) {
+        self.0.store(false, Release);
+    }
 }
 
 /// What became of a timer that was due.
@@ -172,6 +190,7 @@ impl Timers {
             kept: Mutex::new(Some(Kept::default())),
             any: AtomicBool::new(false),
             cancelled: AtomicUsize::new(0),
+            fires: AtomicBool::new(false),
         }
     }
 
@@ -211,19 +230,27 @@ impl Timers {
         lock(&self.kept).as_ref()?.next_deadline()
     }
 
-    /// Posts the event of the next timer, if it is due: under the lock, so that of two who
-    /// fire the timers none passes the other. `post` calls nothing of the program's.
+    /// Posts the event of the next timer, if it is due and nobody else is posting one: of
+    /// two who fire the timers none passes the other. No lock is held meanwhile, as the end
+    /// of the runtime may have `post` drop the event.
     pub(crate) fn fire(&self, now: Instant, post: impl FnOnce(&ColorRef, Event)) -> Option<Due> {
+        let _claim = Claim::of(&self.fires)?;
+        let delayed = self.take_due(now)?;
+        let Some((color, event)) = delayed.timer.take() else {
+            return Some(Due::Cancelled);
+        };
+        post(&color, event);
+        Some(Due::Posted(color))
+    }
+
+    /// Takes the next timer whose time has come, cancelled or not.
+    fn take_due(&self, now: Instant) -> Option<Delayed> {
         let mut lock = lock(&self.kept);
         let kept = lock.as_mut()?;
-        let delayed = kept.pop_due(now)?;
+        let due = kept.next_deadline().is_some_and(|at| at <= now);
+        let delayed = due.then(|| kept.heap.pop()).flatten()?.0.delayed;
         self.any.store(!kept.heap.is_empty(), Relaxed);
-        let fired = delayed.timer.take();
-        if let Some((color, event)) = fired {
-            post(&color, event);
-            return Some(Due::Posted(color));
-        }
-        Some(Due::Cancelled)
+        Some(delayed)
     }
 
     /// Cancels all, and with `for_good` those that come later too.
@@ -243,12 +270,6 @@ impl Timers {
 impl Kept {
     fn next_deadline(&self) -> Option<Instant> {
         self.heap.peek().map(|entry| entry.0.delayed.at)
-    }
-
-    /// Takes the next timer whose time has come, cancelled or not.
-    fn pop_due(&mut self, now: Instant) -> Option<Delayed> {
-        let due = self.next_deadline().is_some_and(|at| at <= now);
-        due.then(|| self.heap.pop()).flatten().map(|e| e.0.delayed)
     }
 
     /// Drops the cancelled timers, which hold nothing of the program's any more, once
