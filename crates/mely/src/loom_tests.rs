@@ -7,6 +7,7 @@
 //! counter that stands for its state.
 
 mod bits;
+mod claimed;
 mod colors;
 mod endings;
 mod fifo;
@@ -93,7 +94,7 @@ fn shared(workers: usize) -> Arc<Shared> {
 
 fn shared_under(policy: Policy, workers: usize) -> Arc<Shared> {
     let config = Builder::default().policy(policy).into_config(workers);
-    let remote = |_| Arc::new(Remote::new(Box::new(LoomDriver::new()), None));
+    let remote = |_| Arc::new(Remote::new(Box::new(LoomDriver::new()), None, false));
     let remotes = (0..workers).map(remote).collect();
     Arc::new(Shared::new(
         config,

@@ -2,6 +2,7 @@
 //! exchanges.
 
 pub(crate) mod affinity;
+pub(crate) mod barrier;
 pub(crate) mod clock;
 pub(crate) mod cycles;
 pub(crate) mod driver;

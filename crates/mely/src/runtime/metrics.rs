@@ -90,8 +90,8 @@ pub struct WorkerMetrics {
     /// Descriptors that it found ready.
     pub readiness: u64,
     /// How often others did what waited behind it, because it did not come: timers, ready
-    /// descriptors, colors that were sent to it. What may not move (pinned colors, all
-    /// colors where nothing is stolen) or is private to it waited.
+    /// descriptors, colors that were sent to it or private to it. What may not move (pinned
+    /// colors, all colors where nothing is stolen) waited.
     pub takeovers: u64,
     /// Colors that were ready on its core when it last looked.
     pub ready_colors: u64,

@@ -26,6 +26,7 @@ use crate::color::waits::wait_for;
 use crate::color::{Color, Colored};
 use crate::event::StatePtr;
 use crate::machine::affinity::{Cores, Crowd};
+use crate::machine::barrier;
 use crate::machine::clock::SystemClock;
 use crate::machine::cycles;
 use crate::machine::sync::Arc;
@@ -85,6 +86,7 @@ impl Runtime {
         let kind = config.reactor;
         let recording = start_recording(&config, &topology, &cores)?;
         let workers = cores.of_workers.len();
+        let lends = workers > 1 && config.heuristics.steal && can_lend();
         let remotes = (0..workers)
             .map(|worker| {
                 let driver = Reactor::new().map_err(|source| BuildError::Io {
@@ -94,6 +96,7 @@ impl Runtime {
                 Ok(Arc::new(Remote::new(
                     Box::new(driver),
                     cores.pinned(worker),
+                    lends,
                 )))
             })
             .collect::<Result<Box<[_]>, BuildError>>()?;
@@ -304,6 +307,17 @@ fn start_worker(
         worker.take_place(place, core);
         worker::run_worker(&worker);
     })
+}
+
+/// Whether the system lets others take what is private to a worker that does not come.
+fn can_lend() -> bool {
+    let can = barrier::is_there();
+    if !can {
+        eprintln!(
+            "mely: short colors wait while a handler blocks their worker: there is no membarrier"
+        );
+    }
+    can
 }
 
 /// Begins the file of the trace, if there is to be one.

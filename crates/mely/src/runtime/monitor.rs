@@ -2,8 +2,8 @@
 //! long or blocks.
 //!
 //! What waits behind such a worker is done by the others, as far as it may move: its timers
-//! are fired, its descriptors looked at, and the colors that were sent to it sent on. Only
-//! the colors that are private to it wait. The monitor sleeps while all workers do.
+//! are fired, its descriptors looked at, the colors that were sent to it sent on, and those
+//! that are private to it offered to thieves. The monitor sleeps while all workers do.
 
 use std::io;
 use std::thread::JoinHandle;
@@ -182,7 +182,14 @@ impl<'a> Looks<'a> {
             Phase::Running => {
                 let done = self.fire_timers(remote) + self.look_outside(remote);
                 let moved = self.send_on(worker);
-                remote.counts.takeovers.add(u64::from(done + moved > 0));
+                let offered = remote.offer_private();
+                if offered {
+                    shared.wake_a_thief();
+                }
+                remote
+                    .counts
+                    .takeovers
+                    .add(u64::from(done + moved > 0 || offered));
             }
             Phase::Draining => remote.timers.cancel_all(false),
             Phase::Stopped => {}

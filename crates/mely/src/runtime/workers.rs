@@ -64,8 +64,13 @@ pub struct Workers {
 
 impl Workers {
     pub(crate) fn new(builder: Builder, cpus: &[usize], topology: &Topology) -> Self {
-        let remote =
-            |(worker, &cpu)| Arc::new(Remote::new(Box::new(VirtualDriver(worker)), Some(cpu)));
+        let remote = |(worker, &cpu)| {
+            Arc::new(Remote::new(
+                Box::new(VirtualDriver(worker)),
+                Some(cpu),
+                false,
+            ))
+        };
         let remotes: Box<[_]> = cpus.iter().enumerate().map(remote).collect();
         let clock = Arc::new(VirtualClock(Instant::now()));
         let shared = Shared::new(builder.into_config(cpus.len()), clock, remotes);

@@ -2,15 +2,16 @@
 
 use std::sync::atomic::Ordering::{Acquire, Release};
 
-use mely_sched::{BUNDLE_COLORS, StealQueue, Ticketed, Worthiness};
+use mely_sched::{BUNDLE_COLORS, CoreQueue, StealQueue, Ticketed, Worthiness};
 
 use crate::cell::lives::Lives;
 use crate::cost::counters::WorkerCounts;
 use crate::cost::handlers::{HandlerTable, new_table};
 use crate::machine::affinity::PinnedTo;
 use crate::machine::driver::Driver;
-use crate::machine::lock_time::{Waiter, lock_by};
+use crate::machine::lock_time::{Untimed, Waiter, lock_by};
 use crate::machine::sync::{Arc, AtomicBool, AtomicU64, AtomicUsize, Mutex, lock};
+use crate::queue::claimable::{Claimable, Owner};
 use crate::queue::held::{self, Claim, Giver, Held, Taker};
 use crate::queue::inbox::Inbox;
 use crate::shared::OwnedColor;
@@ -24,12 +25,17 @@ const HELD_COLOR_CYCLES: u64 = 128;
 
 type HeldColor = Ticketed<Ready>;
 
+/// The colors that are private to a worker, as it sees them.
+pub(crate) type Private = Owner<CoreQueue<Ready>>;
+
 /// The part of a worker that other threads reach.
 #[repr(align(128))]
 pub(crate) struct Remote {
     /// Colors that became ready elsewhere; closed while the worker sleeps.
     pub(crate) mailbox: Inbox<OwnedColor>,
     offers: Mutex<StealQueue<Ready>>,
+    private: Arc<Claimable<CoreQueue<Ready>>>,
+    owner: Mutex<Option<Private>>,
     /// Its events, under the policies that keep them in one queue.
     pub(crate) fifo: Fifo,
     /// What became ready while a long event holds the worker.
@@ -57,11 +63,15 @@ pub(crate) struct Remote {
 }
 
 impl Remote {
-    pub(crate) fn new(driver: Box<dyn Driver>, cpu: Option<usize>) -> Self {
+    /// What is private to the worker can be claimed if it `lends`.
+    pub(crate) fn new(driver: Box<dyn Driver>, cpu: Option<usize>, lends: bool) -> Self {
+        let owner = Owner::new(CoreQueue::new(), lends);
         let (held, giver, taker) = held::queue();
         Self {
             mailbox: Inbox::new_open(),
             offers: Mutex::new(StealQueue::new()),
+            private: Arc::clone(owner.claimable()),
+            owner: Mutex::new(Some(owner)),
             fifo: Fifo::new(),
             held,
             giver: Mutex::new(Some(giver)),
@@ -78,6 +88,20 @@ impl Remote {
             driver,
             cpu: PinnedTo::new(cpu),
         }
+    }
+
+    /// The private colors, for the worker; once.
+    pub(crate) fn take_private(&self) -> Option<Private> {
+        lock(&self.owner).take()
+    }
+
+    /// Offers what is private to the worker, unless it touches that just now: for a worker
+    /// that does not come. Whether there was something.
+    pub(crate) fn offer_private(&self) -> bool {
+        let Some(private) = self.private.claim() else {
+            return false;
+        };
+        self.with_offers(&mut Untimed, |offers| offer_all(private.get(), offers))
     }
 
     /// The end of the queue of held colors that the worker fills; there is one.
@@ -176,4 +200,14 @@ impl Remote {
             || self.held.len() > 0
             || (self.busy_long.load(Acquire) && self.mailbox.has_elements())
     }
+}
+
+/// Offers all of a worker's private colors to thieves. Whether there were any.
+pub(crate) fn offer_all(private: &CoreQueue<Ready>, offers: &mut StealQueue<Ready>) -> bool {
+    let mut any = false;
+    while let Some(bundle) = private.take_oldest() {
+        offers.push_bundle(bundle);
+        any = true;
+    }
+    any
 }

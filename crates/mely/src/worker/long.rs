@@ -7,6 +7,7 @@ use mely_sched::Ticketed;
 
 use super::Worker;
 use crate::shared::ready::Ready;
+use crate::shared::remote::offer_all;
 
 impl Worker {
     /// Offers everything before an event that may keep this core for long: the
@@ -20,10 +21,10 @@ impl Worker {
         if !remote.mailbox.touch_empty() {
             self.take_mailbox();
         }
-        if self.shared.config.heuristics.learn && !self.ready.is_empty() {
-            self.with_offers(remote, |offers| {
-                while let Some(bundle) = self.ready.take_oldest() {
-                    offers.push_bundle(bundle);
+        if self.shared.config.heuristics.learn {
+            self.ready.with(|ready| {
+                if !ready.is_empty() {
+                    self.with_offers(remote, |offers| offer_all(ready, offers));
                 }
             });
         }
@@ -38,7 +39,7 @@ impl Worker {
     pub(super) fn keep_while_holding(&self, color: Ticketed<Ready>) {
         let held = self.held.as_ref();
         let Some(held) = held.filter(|_| self.shared.config.heuristics.learn) else {
-            self.ready.push(color);
+            self.ready.with(|ready| ready.push(color));
             return;
         };
         held.give(color);

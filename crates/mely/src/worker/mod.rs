@@ -34,7 +34,7 @@ use crate::machine::sync::Arc;
 use crate::queue::held::Giver;
 use crate::shared::admission::Poster;
 use crate::shared::ready::Ready;
-use crate::shared::remote::Remote;
+use crate::shared::remote::{Private, Remote};
 use crate::shared::{CellPool, ColorRef, Lent, OwnedColor, Running, Shared};
 
 /// How much work a worker does between two looks at timers and descriptors, in
@@ -61,7 +61,8 @@ pub(crate) struct Worker {
     shared: Arc<Shared>,
     /// What others reach of this worker: `shared.remotes[index]`.
     remote: Arc<Remote>,
-    ready: CoreQueue<Ready>,
+    /// Ready colors that are offered to nobody.
+    ready: Private,
     /// Ready colors that must stay on this core.
     pinned: CoreQueue<Ready>,
     /// Where colors wait that become ready while a long event holds the core.
@@ -109,16 +110,17 @@ pub(crate) struct Worker {
 impl Worker {
     pub(crate) fn new(shared: Arc<Shared>, index: usize, victims: Box<[usize]>) -> Self {
         let heuristics = shared.config.heuristics;
+        let remote = &shared.remotes[index];
         let tracer = shared
             .recording()
             .and_then(|recording| recording.take_tracer(index));
         Self {
             index,
             here: Here::new(shared.narrow(index)),
-            remote: Arc::clone(&shared.remotes[index]),
-            ready: CoreQueue::new(),
+            remote: Arc::clone(remote),
+            ready: remote.take_private().expect("a worker is made once"),
             pinned: CoreQueue::new(),
-            held: shared.remotes[index].take_giver(),
+            held: remote.take_giver(),
             oldest_held: Cell::new(u64::MAX),
             costs: Costs::new(heuristics, Arc::clone(&shared.penalties))
                 .of_traced(tracer.is_some()),
@@ -195,7 +197,7 @@ impl Worker {
             self.share_with_idle_cores();
         }
         if self.steals_beside {
-            match self.ready.len() + self.pinned.len() {
+            match self.private_colors() + self.pinned.len() {
                 0 | 1 => self.steal_beside(),
                 _ => self.until_look_beside.set(LOOK_BESIDE_TURNS),
             }
@@ -290,6 +292,12 @@ impl Worker {
         color
     }
 
+    /// How many colors are ready that are offered to nobody and may move.
+    #[inline]
+    fn private_colors(&self) -> usize {
+        self.ready.with(CoreQueue::len)
+    }
+
     /// A number for a fresh color, from a block of this worker's own.
     pub(crate) fn fresh_id(&self) -> u64 {
         let (mut next, mut end) = self.fresh_ids.get();
@@ -356,7 +364,7 @@ impl Worker {
         match color.color().is_pinned() {
             true => self.pinned.push(color),
             false if self.holding.get() => self.keep_while_holding(color),
-            false => self.ready.push(color),
+            false => self.ready.with(|ready| ready.push(color)),
         }
     }
 

@@ -42,7 +42,8 @@ impl Worker {
         }
         self.fire_timers(running);
         remote.counts.ready_colors.set(
-            (self.ready.len() + remote.offered() + remote.held() + remote.fifo.colors()) as u64,
+            (self.private_colors() + remote.offered() + remote.held() + remote.fifo.colors())
+                as u64,
         );
         found > 0
     }

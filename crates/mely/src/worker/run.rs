@@ -92,10 +92,12 @@ impl Worker {
     /// Shows the color that comes so many turns after the next, to fetch it.
     #[inline]
     fn look_ahead(&self, behind: usize, fetch: impl FnOnce(&Ready)) {
-        // SAFETY: fetching lines does not change the queue.
-        if let Some(color) = unsafe { self.ready.peek(behind) } {
-            fetch(color.color());
-        }
+        self.ready.with(|ready| {
+            // SAFETY: fetching lines does not change the queue.
+            if let Some(color) = unsafe { ready.peek(behind) } {
+                fetch(color.color());
+            }
+        });
     }
 
     /// Runs up to a batch of events of a color, queues it again if more wait, and runs
@@ -201,15 +203,17 @@ impl Worker {
     /// Takes the color that is next if its turn needs no care.
     #[inline]
     fn next_to_follow(&self, following: &Following) -> Option<Ticketed<Ready>> {
-        // SAFETY: judging the color does not change the queue.
-        let first = unsafe { self.ready.peek(0) }?;
-        let Ready::Color(color) = first.color() else {
-            return None;
-        };
-        let follows = first.ticket() < following.before
-            && self.ready.len() >= following.colors_min
-            && color.is_settled(self.here);
-        if follows { self.ready.pop() } else { None }
+        self.ready.with(|ready| {
+            // SAFETY: judging the color does not change the queue.
+            let first = unsafe { ready.peek(0) }?;
+            let Ready::Color(color) = first.color() else {
+                return None;
+            };
+            let follows = first.ticket() < following.before
+                && ready.len() >= following.colors_min
+                && color.is_settled(self.here);
+            if follows { ready.pop() } else { None }
+        })
     }
 
     /// Whether an event of the turn that begins shall be timed: the number of the
@@ -232,6 +236,8 @@ impl Worker {
             worker: self,
             color,
         };
+        // Whatever the events of the program do, what is ready need not wait for them.
+        let _lent = self.ready.lend();
         loop {
             let ran = turn.ran.get();
             if ran >= turn.limit.get() || self.shared.phase() == Phase::Stopped {
@@ -278,13 +284,13 @@ impl Worker {
         if !goes_on {
             return None;
         }
-        // SAFETY: as in `next_to_follow`.
-        let first = unsafe { self.ready.peek(0) }?;
-        let is_fresh = matches!(first.color(), Ready::Fresh(_));
-        if !is_fresh || !self.is_next(self.ready.len(), first.ticket()) {
-            return None;
-        }
-        let next = self.ready.pop()?;
+        let next = self.ready.with(|ready| {
+            // SAFETY: as in `next_to_follow`.
+            let first = unsafe { ready.peek(0) }?;
+            let is_fresh = matches!(first.color(), Ready::Fresh(_));
+            let is_next = is_fresh && self.is_next(ready.len(), first.ticket());
+            if is_next { ready.pop() } else { None }
+        })?;
         let cycles = self.begin_turn(next.time_left_cycles());
         self.count_turns(1, cycles);
         let Ready::Fresh(event) = next.into_color() else {

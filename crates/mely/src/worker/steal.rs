@@ -1,6 +1,6 @@
 //! Stealing, and what a core does so that others can steal from it.
 
-use mely_sched::{Bundle, ReadyColor, StealQueue, Ticketed, victims_busiest_first};
+use mely_sched::{Bundle, CoreQueue, ReadyColor, StealQueue, Ticketed, victims_busiest_first};
 
 use super::Worker;
 use crate::machine::lock_time::LockTimer;
@@ -126,7 +126,8 @@ impl Worker {
         counts.stolen_events.add(stolen.iter().map(events).sum());
         counts.stolen_cost_cycles.add(stolen.time_left_cycles());
         if let Some(first) = stolen.pop() {
-            self.ready.push(first.at(self.next_ticket()));
+            let first = first.at(self.next_ticket());
+            self.ready.with(|ready| ready.push(first));
         }
         if stolen.is_empty() {
             return;
@@ -136,9 +137,11 @@ impl Worker {
             interval.is_some()
         };
         if !stolen.iter().any(is_worthy) {
-            while let Some(color) = stolen.pop() {
-                self.ready.push(color.at(self.next_ticket()));
-            }
+            self.ready.with(|ready| {
+                while let Some(color) = stolen.pop() {
+                    ready.push(color.at(self.next_ticket()));
+                }
+            });
             return;
         }
         let remote = self.remote();
@@ -147,7 +150,7 @@ impl Worker {
                 let color = color.at(self.next_ticket());
                 match self.worthy_interval(color.time_left_cycles()) {
                     Some(interval) => offers.push(color, interval),
-                    None => self.ready.push(color),
+                    None => self.ready.with(|ready| ready.push(color)),
                 }
             }
         });
@@ -202,12 +205,13 @@ impl Worker {
     /// Offers about half of the short colors to cores that have nothing to do.
     pub(super) fn share_with_idle_cores(&self) {
         let idle = self.shared.idle.hint();
-        if !idle.any() || self.ready.len() < 2 {
+        let colors = self.private_colors();
+        if !idle.any() || colors < 2 {
             return;
         }
         let mut share = self.worth.colors_to_share(
-            self.ready.len(),
-            self.ready.time_left_cycles(),
+            colors,
+            self.ready.with(CoreQueue::time_left_cycles),
             self.shared.steal_cost_cycles(),
             idle.searching() > 0,
         );
@@ -219,7 +223,7 @@ impl Worker {
         }
         self.with_offers(self.remote(), |offers| {
             while share > 0 {
-                let Some(bundle) = self.ready.take_newest(share) else {
+                let Some(bundle) = self.ready.with(|ready| ready.take_newest(share)) else {
                     break;
                 };
                 share -= bundle.len();

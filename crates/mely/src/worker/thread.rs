@@ -129,7 +129,7 @@ impl Worker {
         let running = self.shared.phase() == Phase::Running;
         self.look_at_place();
         self.fire_timers(running);
-        if !self.ready.is_empty() || !self.pinned.is_empty() || !remote.mailbox.close() {
+        if self.private_colors() > 0 || !self.pinned.is_empty() || !remote.mailbox.close() {
             return;
         }
         remote.counts.ready_colors.set(0);
@@ -172,7 +172,7 @@ impl Worker {
         while let Some(bundle) = remote.with_offers(&mut Untimed, StealQueue::take_oldest) {
             self.abandon(bundle);
         }
-        while let Some(bundle) = self.ready.take_newest(usize::MAX) {
+        while let Some(bundle) = self.ready.with(|ready| ready.take_newest(usize::MAX)) {
             self.abandon(bundle);
         }
         while let Some(bundle) = self.pinned.take_newest(usize::MAX) {

@@ -9,7 +9,7 @@ use std::time::Duration;
 use mely::net::UnixStream;
 use mely::{Color, Handler, Policy, Runtime};
 
-use crate::support::{Gate, OpenOnDrop, WAIT, bounded, eventually};
+use crate::support::{Gate, OpenOnDrop, WAIT, bounded, echo, eventually};
 
 static BLOCKS: Handler = Handler::new("held_up::Blocks");
 static READY: Handler = Handler::new("held_up::Ready");
@@ -98,17 +98,6 @@ fn sockets_are_served_behind_a_handler_that_blocks() {
     });
 }
 
-fn echo(slot: &mut Option<UnixStream>) {
-    let mut bytes = [0; 16];
-    while let Some(stream) = slot {
-        match stream.read(&mut bytes) {
-            Ok(count @ 1..) => stream.write_all(&bytes[..count]).expect("room for it"),
-            Ok(0) => *slot = None,
-            Err(_) => return,
-        }
-    }
-}
-
 #[test]
 fn colors_that_were_sent_to_a_held_worker_run_elsewhere_in_order() {
     for policy in [Policy::Adaptive, Policy::Mely, Policy::MelyBase] {
@@ -132,6 +121,53 @@ fn colors_that_were_sent_to_a_held_worker_run_elsewhere_in_order() {
                 assert!(color.with(std::mem::take).into_iter().eq(0..10));
             }
             assert!(rt.metrics().workers[0].takeovers > 0);
+            drop(open);
+        });
+    }
+}
+
+/// One handler makes many colors ready on its own worker, behind one that blocks: they are
+/// private to the worker, which has not thought them worth a steal.
+#[test]
+fn colors_private_to_a_held_worker_run_elsewhere_in_order() {
+    for policy in [Policy::Adaptive, Policy::Mely, Policy::MelyBase] {
+        bounded("private colors behind a handler", move || {
+            let rt = Runtime::builder().workers(2).policy(policy).build();
+            let rt = rt.expect("a runtime");
+            let pin = || rt.color_options().pinned(0).fresh().expect("a worker");
+            let (starter, blocker) = (pin(), pin());
+            for _ in 0..2_000 {
+                blocker.via(&BLOCKS).post(|(), _| ());
+            }
+            let colors: Vec<_> = (0..500).map(|_| at_first(&rt).attach(Vec::new())).collect();
+            rt.settle();
+            let run = Arc::new(AtomicU32::new(0));
+            let (began, goes_on) = (Gate::default(), Gate::default());
+            let (begins, waits, runs) = (began.clone(), goes_on.clone(), Arc::clone(&run));
+            let open = OpenOnDrop(goes_on);
+            let targets = colors.clone();
+            starter.post(move |(), _| {
+                blocker.via(&BLOCKS).post(move |(), _| {
+                    begins.arrive();
+                    assert!(waits.wait_for(1, 2 * WAIT), "the test lets it go on");
+                });
+                for n in 0..4 {
+                    for color in &targets {
+                        let run = Arc::clone(&runs);
+                        color.post(move |seen: &mut Vec<u32>, _| {
+                            seen.push(n);
+                            run.fetch_add(1, SeqCst);
+                        });
+                    }
+                }
+            });
+            began.pass("the first worker is held");
+            eventually("events behind a held worker run", || {
+                run.load(SeqCst) == 2_000
+            });
+            for color in &colors {
+                assert!(color.with(std::mem::take).into_iter().eq(0..4));
+            }
             drop(open);
         });
     }

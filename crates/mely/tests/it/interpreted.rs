@@ -10,7 +10,7 @@ use std::time::Duration;
 use mely::net::TcpStream;
 use mely::{CallError, Colored, Handler, OnPanic, Policy, Runtime, ShutdownReport};
 
-use crate::support::{Gate, Stress, block_on, silent_panic};
+use crate::support::{Gate, Stress, block_on, echo, silent_panic};
 
 /// To build and to end a runtime takes an interpreter longer than these programs do.
 const PROGRAMS: [fn(&Runtime); 7] = [
@@ -194,17 +194,6 @@ fn sockets_echo(rt: &Runtime) {
     let mut answer = [0; 5];
     (&theirs).read_exact(&mut answer).expect("an answer");
     assert_eq!(&answer, b"hello");
-}
-
-fn echo(slot: &mut Option<TcpStream>) {
-    let mut bytes = [0; 16];
-    while let Some(stream) = slot {
-        match stream.read(&mut bytes) {
-            Ok(count @ 1..) => stream.write_all(&bytes[..count]).expect("room for it"),
-            Ok(0) => *slot = None,
-            Err(_) => return,
-        }
-    }
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! What the tests share: bounds on waiting, gates, and processes of their own.
 
 use std::fmt::Debug;
+use std::io::{Read, Write};
 use std::panic::resume_unwind;
 use std::process::Command;
 use std::sync::{Arc, Condvar, Mutex, PoisonError, mpsc};
@@ -184,5 +185,17 @@ pub(crate) fn block_on<F: Future>(future: F) -> F::Output {
 pub(crate) fn holds<E: Debug>(verdict: Result<(), E>) {
     if let Err(fault) = verdict {
         panic!("{fault:?}");
+    }
+}
+
+/// Sends back what has come; drops the stream at its end.
+pub(crate) fn echo<S: Read + Write>(slot: &mut Option<S>) {
+    let mut bytes = [0; 16];
+    while let Some(stream) = slot {
+        match stream.read(&mut bytes) {
+            Ok(count @ 1..) => stream.write_all(&bytes[..count]).expect("room for it"),
+            Ok(0) => *slot = None,
+            Err(_) => return,
+        }
     }
 }

@@ -31,6 +31,22 @@ pub(crate) use std::sync::atomic::AtomicU16;
 #[cfg(not(loom))]
 pub(crate) use std::sync::atomic::AtomicU32;
 
+/// A flag that no simulator sees, which would count what it costs.
+#[cfg(loom)]
+pub(crate) use loom::sync::atomic::AtomicBool as UnsimulatedBool;
+#[cfg(not(loom))]
+pub(crate) use std::sync::atomic::AtomicBool as UnsimulatedBool;
+
+#[cfg(loom)]
+pub(crate) use loom::sync::atomic::fence;
+#[cfg(all(miri, not(loom)))]
+pub(crate) use std::sync::atomic::fence;
+
+#[cfg(loom)]
+pub(crate) use loom::thread::yield_now as give_way;
+#[cfg(not(loom))]
+pub(crate) use std::thread::yield_now as give_way;
+
 /// Locks beside the protocols that loom searches: the standard library's, but a
 /// simulator's where nothing may block the one thread that it has.
 pub(crate) mod plain {
