@@ -22,7 +22,7 @@ pub(crate) struct Claimable<T> {
 }
 
 // SAFETY: `own` is touched by its owner while `touched` is set and it has not seen
-// `claimed`, and by who has set `claimed` and then, after a barrier in the owner, seen
+// `claimed`, which is not while it is lent, and by who has set `claimed` and then, after a barrier in the owner, seen
 // `touched` unset: by one at a time, each of which sees what the other did (module docs).
 // So it need not be `Sync`, and moves between threads as a whole.
 unsafe impl<T: Send> Sync for Claimable<T> {}
@@ -34,10 +34,6 @@ pub(crate) struct Owner<T> {
     touches: Cell<bool>,
     lends: bool,
 }
-
-/// The owner's own is left to others meanwhile. They may still have it when this is dropped,
-/// which then waits for them.
-pub(crate) struct Lent<'a, T>(&'a Owner<T>);
 
 /// The right to touch what was claimed. Its owner waits for the end of it.
 pub(crate) struct Claimed<'a, T>(&'a Claimable<T>);
@@ -61,25 +57,42 @@ impl<T> Owner<T> {
         &self.claimable
     }
 
-    /// Touches it.
+    /// Touches it, and takes it back for that if it was lent.
     #[inline(always)]
     pub(crate) fn with<R>(&self, work: impl FnOnce(&T) -> R) -> R {
-        if self.touches.get() {
-            return work(&self.claimable.own);
-        }
-        self.touch();
-        // Leaves it again, by a panic too.
-        let _left = Leave(self);
+        self.take_back();
         work(&self.claimable.own)
     }
 
-    /// Leaves it to others until the end of the guard, except in `with`.
-    #[inline]
-    pub(crate) fn lend(&self) -> Option<Lent<'_, T>> {
-        (self.lends && self.touches.get()).then(|| {
+    /// Touches it, and leaves it lent if it was. After a panic of `work` it is taken back.
+    // Not what `with` is too: what is to be done after `work` keeps its result in memory.
+    #[inline(always)]
+    pub(crate) fn visit(&self, work: impl FnOnce(&T)) {
+        let is_lent = !self.touches.get();
+        self.with(work);
+        if is_lent {
             self.leave();
-            Lent(self)
-        })
+        }
+    }
+
+    /// Leaves it to others until it is taken back.
+    ///
+    /// # Safety
+    ///
+    /// Not called within `with` or `visit` of the same owner.
+    #[inline]
+    pub(crate) unsafe fn lend(&self) {
+        if self.lends {
+            self.leave();
+        }
+    }
+
+    /// Takes it back, as soon as nobody else has it.
+    #[inline]
+    pub(crate) fn take_back(&self) {
+        if !self.touches.get() {
+            self.touch();
+        }
     }
 
     #[inline]
@@ -91,10 +104,18 @@ impl<T> Owner<T> {
         touched.store(true, Relaxed);
         barrier::light();
         // Acquire: what was done to it meanwhile.
-        while claimed.load(Acquire) {
-            give_way();
+        if claimed.load(Acquire) {
+            self.wait();
         }
         self.touches.set(true);
+    }
+
+    #[cold]
+    fn wait(&self) {
+        // Acquire: as above.
+        while self.claimable.claimed.load(Acquire) {
+            give_way();
+        }
     }
 
     #[inline]
@@ -102,22 +123,6 @@ impl<T> Owner<T> {
         self.touches.set(false);
         // Release: who claims it sees what was done to it.
         self.claimable.touched.store(false, Release);
-    }
-}
-
-impl<T> Drop for Lent<'_, T> {
-    #[inline]
-    fn drop(&mut self) {
-        self.0.touch();
-    }
-}
-
-struct Leave<'a, T>(&'a Owner<T>);
-
-impl<T> Drop for Leave<'_, T> {
-    #[inline]
-    fn drop(&mut self) {
-        self.0.leave();
     }
 }
 
@@ -160,34 +165,40 @@ mod tests {
         let owner = counter(true);
         let claimable = owner.claimable();
         assert!(claimable.claim().is_none());
-        let lent = owner.lend();
+        // SAFETY: not within a touch of it.
+        unsafe { owner.lend() };
         let claimed = claimable.claim().expect("it is lent");
         assert!(claimable.claim().is_none(), "twice at a time");
         claimed.get().set(7);
         drop(claimed);
-        owner.with(|own| {
+        owner.visit(|own| {
             assert!(claimable.claim().is_none(), "beside its owner");
             assert_eq!(own.replace(8), 7);
         });
         assert_eq!(claimable.claim().map(|c| c.get().get()), Some(8));
-        drop(lent);
+        owner.take_back();
         assert!(claimable.claim().is_none());
     }
 
     #[test]
-    fn a_panic_in_touching_it_leaves_it_to_others_again() {
+    fn after_a_panic_in_touching_it_can_be_lent_again() {
         let owner = counter(true);
-        let lent = owner.lend();
+        // SAFETY: not within a touch of it.
+        unsafe { owner.lend() };
         let touched = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-            owner.with(|_| std::panic::resume_unwind(Box::new(())));
+            owner.visit(|_| std::panic::resume_unwind(Box::new(())));
         }));
-        assert!(touched.is_err() && owner.claimable().claim().is_some());
-        drop(lent);
+        assert!(touched.is_err() && owner.claimable().claim().is_none());
+        // SAFETY: not within a touch of it.
+        unsafe { owner.lend() };
+        assert!(owner.claimable().claim().is_some());
     }
 
     #[test]
     fn who_does_not_lend_touches_it_always() {
         let owner = counter(false);
-        assert!(owner.lend().is_none() && owner.claimable().claim().is_none());
+        // SAFETY: not within a touch of it.
+        unsafe { owner.lend() };
+        assert!(owner.claimable().claim().is_none());
     }
 }

@@ -129,14 +129,14 @@ impl Builder {
     }
 
     /// Warns when a handler holds a core for longer than this, by `on_stall`.
-    /// Default: never. Checked by a thread of its own, four times in this time.
+    /// Default: never. Looked at every 5 ms, by a thread of its own.
     pub fn warn_after(mut self, held: Duration) -> Self {
         self.warn_after = Some(held);
         self
     }
 
-    /// What to do when a handler holds a core for too long. Default: a line on
-    /// standard error.
+    /// What to do when a handler holds a core for too long: called on a thread of its own,
+    /// for one handler at a time. Default: a line on standard error.
     pub fn on_stall(mut self, on_stall: fn(&StallReport)) -> Self {
         self.on_stall = on_stall;
         self
@@ -160,7 +160,7 @@ impl Builder {
     /// `mely trace info FILE` sums such a file up, the simulator replays it, and the
     /// crate `mely-trace` reads it. It is complete after
     /// [`Runtime::shutdown`](crate::Runtime::shutdown), which
-    /// waits until it is written; a program that dies before leaves a file that is cut
+    /// waits until it is written or its deadline has passed; a program that dies before leaves a file that is cut
     /// off, without the last block of each worker. Workers never wait for the file:
     /// what comes faster than it can be written is lost, and counted.
     ///

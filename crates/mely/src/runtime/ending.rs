@@ -5,12 +5,12 @@
 //! still works on it. Whoever shuts down only waits, and no longer than he wants.
 
 use core::fmt;
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use crate::machine::sync::Arc;
 use crate::runtime::metrics::Snapshot;
 use crate::runtime::monitor::Monitor;
+use crate::runtime::threads::Thread;
 use crate::shared::{Phase, Shared};
 use crate::trace::TraceReport;
 use crate::worker;
@@ -64,14 +64,14 @@ impl std::error::Error for ShutdownError {}
 /// A runtime that is to end: its threads, taken from it.
 pub(crate) struct Ending {
     shared: Arc<Shared>,
-    threads: Vec<JoinHandle<()>>,
+    threads: Vec<Thread>,
     monitor: Option<Monitor>,
 }
 
 impl Ending {
     pub(crate) fn new(
         shared: &Arc<Shared>,
-        threads: Vec<JoinHandle<()>>,
+        threads: Vec<Thread>,
         monitor: Option<Monitor>,
     ) -> Self {
         Self {
@@ -107,7 +107,7 @@ impl Ending {
     fn stuck(&self) -> Vec<(usize, &'static str)> {
         let names = crate::event::handler::names();
         let threads = self.threads.iter().enumerate();
-        let held = threads.filter(|(_, thread)| !thread.is_finished());
+        let held = threads.filter(|(_, thread)| !thread.is_over());
         held.map(|(worker, _)| {
             let running = self.shared.remotes[worker].counts.running.get();
             let name = usize::try_from(running).ok().filter(|&at| at != 0);
@@ -126,21 +126,18 @@ impl Ending {
         shared.bell.end();
         let deadline = deadline.max(Instant::now() + LAST_MOMENT);
         let this = std::thread::current().id();
-        let has_ended =
-            |worker: &JoinHandle<()>| worker.is_finished() || worker.thread().id() == this;
+        let has_ended = |worker: &Thread| worker.is_over() || worker.id() == this;
         let monitor_ended = || self.monitor.as_ref().is_none_or(Monitor::has_ended);
         while !(self.threads.iter().all(has_ended) && monitor_ended()) && Instant::now() < deadline
         {
             std::thread::sleep(DRAIN_POLL);
         }
         let held = self.stuck();
-        for thread in self.threads.drain(..).filter(JoinHandle::is_finished) {
-            // Workers catch the panics of the program; their own are a bug of ours,
-            // reported by the panic hook already.
-            drop(thread.join());
-        }
+        let over = self.threads.drain(..).filter(Thread::is_over);
+        over.for_each(Thread::join);
         let trace = shared.recording();
-        let trace = trace.and_then(|trace| trace.end(shared.clock.cycles()).map(Box::new));
+        let trace = trace.and_then(|trace| trace.end(shared.clock.cycles(), deadline));
+        let trace = trace.map(Box::new);
         report(&shared, held, trace)
     }
 }

@@ -6,13 +6,13 @@ pub(crate) mod error;
 pub(crate) mod metrics;
 mod monitor;
 mod prometheus;
+mod threads;
 #[cfg(feature = "virtual")]
 pub(crate) mod workers;
 
 use core::fmt;
 use core::ops::Deref;
 use std::io;
-use std::thread::JoinHandle;
 use std::time::Duration;
 
 use mely_topology::Topology;
@@ -34,6 +34,7 @@ use crate::outside::reactor::{self, Reactor};
 use crate::runtime::ending::{DRAIN_POLL, Ending, ShutdownError, ShutdownReport};
 use crate::runtime::metrics::Snapshot;
 use crate::runtime::monitor::Monitor;
+use crate::runtime::threads::Thread;
 use crate::shared::config::{Config, ReactorKind};
 use crate::shared::remote::Remote;
 use crate::shared::{Phase, Shared};
@@ -61,7 +62,7 @@ const DROP_DEADLINE: Duration = Duration::from_secs(1);
 pub struct Runtime {
     handle: Handle,
     /// `None` once it is being shut down.
-    threads: Option<Vec<JoinHandle<()>>>,
+    threads: Option<Vec<Thread>>,
     monitor: Option<Monitor>,
 }
 
@@ -142,7 +143,9 @@ impl Runtime {
     /// pending and what that posts, until all is done or the deadline has passed.
     ///
     /// A handler that never returns cannot be stopped: its thread is left behind, and
-    /// what it may still reach. So are destructors of what is left that take longer.
+    /// what it may still reach. So are destructors of what is left that take longer, those of
+    /// what handlers keep in thread-local storage among them, and a trace that cannot be
+    /// written in time.
     ///
     /// Inside a handler of this very runtime the deadline always passes: the handler waits
     /// for itself, and its worker is reported as held. Dropping the runtime there does not
@@ -297,11 +300,11 @@ fn start_worker(
     victims: Box<[usize]>,
     cores: &Cores,
     crowd: &std::sync::Arc<Crowd>,
-) -> io::Result<JoinHandle<()>> {
+) -> io::Result<Thread> {
     let shared = Arc::clone(shared);
     let name = format!("{}-{index}", shared.config.worker_name);
     let (cores, crowd) = (cores.clone(), std::sync::Arc::clone(crowd));
-    std::thread::Builder::new().name(name).spawn(move || {
+    Thread::start(name, move || {
         let (place, core) = cores.settle(index, &crowd);
         let worker = Worker::new(shared, index, victims);
         worker.take_place(place, core);

@@ -53,8 +53,8 @@ impl Monitor {
 }
 
 impl Monitor {
-    /// Whether it has ended. It may call what was to be done about a handler that holds a
-    /// worker, so it is not waited for without a limit.
+    /// Whether it has ended. It dispatches readiness, which drops what is the program's if
+    /// the runtime has ended, so it is not waited for without a limit.
     pub(crate) fn has_ended(&self) -> bool {
         self.thread.is_finished()
     }
@@ -103,6 +103,8 @@ struct Looks<'a> {
     workers: Vec<Look>,
     ready: ReadyList,
     next_home: usize,
+    /// Who tells of a handler that holds a worker.
+    tells: Option<JoinHandle<()>>,
 }
 
 impl<'a> Looks<'a> {
@@ -112,6 +114,7 @@ impl<'a> Looks<'a> {
             workers: vec![Look::default(); shared.remotes.len()],
             ready: ReadyList::new(),
             next_home: 0,
+            tells: None,
         }
     }
 
@@ -160,7 +163,11 @@ impl<'a> Looks<'a> {
             .config
             .warn_after
             .is_some_and(|limit| held >= limit);
-        if look.has_warned || !too_long || look.seen.handler == 0 {
+        let tells = self
+            .tells
+            .as_ref()
+            .is_some_and(|tells| !tells.is_finished());
+        if look.has_warned || !too_long || look.seen.handler == 0 || tells {
             return;
         }
         look.has_warned = true;
@@ -171,7 +178,16 @@ impl<'a> Looks<'a> {
             handler: name.unwrap_or("(unknown)"),
             held,
         };
-        call_safely(|| (self.shared.config.on_stall)(&report));
+        // On a thread of its own: it may take its time, and this one has to go on.
+        let on_stall = self.shared.config.on_stall;
+        let tell = move || {
+            call_safely(|| on_stall(&report));
+        };
+        let name = format!("{}-stall", self.shared.config.worker_name);
+        self.tells = std::thread::Builder::new().name(name).spawn(tell).ok();
+        if self.tells.is_none() {
+            look.has_warned = false;
+        }
     }
 
     /// Does what waits behind a worker that does not come.

@@ -194,7 +194,7 @@ impl Timers {
         }
     }
 
-    /// Keeps a timer until it is due; sheds its event if there are `timers_max` of them.
+    /// Keeps a timer until it is due; sheds its event if `timers_max` of them are pending.
     /// Whether it is due before all others.
     pub(crate) fn keep(&self, delayed: Delayed, timers_max: usize) -> bool {
         let mut lock = lock(&self.kept);
@@ -205,7 +205,8 @@ impl Timers {
             return false;
         };
         kept.tidy(&self.cancelled);
-        if kept.heap.len() >= timers_max {
+        // Relaxed: who cancels counts it before or after; a few more are kept then.
+        if kept.heap.len().saturating_sub(self.cancelled.load(Relaxed)) >= timers_max {
             drop(lock);
             delayed.shed();
             return false;
@@ -237,6 +238,9 @@ impl Timers {
         let _claim = Claim::of(&self.fires)?;
         let delayed = self.take_due(now)?;
         let Some((color, event)) = delayed.timer.take() else {
+            // Relaxed, and no less than 0: a hint.
+            let fewer = |cancelled: usize| cancelled.checked_sub(1);
+            let _ = self.cancelled.fetch_update(Relaxed, Relaxed, fewer);
             return Some(Due::Cancelled);
         };
         post(&color, event);

@@ -17,6 +17,7 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, Sender};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 use mely_trace::{Block, Header, Writer};
 
@@ -39,6 +40,22 @@ pub struct TraceReport {
     pub error: Option<String>,
 }
 
+impl TraceReport {
+    /// Of a file that takes longer than anybody wants to wait.
+    fn unwritten(path: &Path) -> Self {
+        Self {
+            path: path.to_owned(),
+            records: 0,
+            lost: 0,
+            bytes: 0,
+            error: Some("the deadline passed while it was written".to_owned()),
+        }
+    }
+}
+
+/// How often is looked whether all is written.
+const WRITTEN_POLL: Duration = Duration::from_micros(200);
+
 /// What goes to the thread that writes.
 enum Message {
     Block(Block),
@@ -48,6 +65,7 @@ enum Message {
 
 /// The recording of a runtime.
 pub(crate) struct Recording {
+    path: PathBuf,
     /// When it began, by the cycle counter.
     origin: u64,
     /// The tracers of the workers, until each takes its own.
@@ -83,12 +101,13 @@ impl Recording {
         let Some(of_others) = tracers.pop() else {
             unreachable!("there is a source more than workers");
         };
-        let path = path.to_owned();
-        let write = move || file::write(&path, writer, &messages, &written);
+        let to = path.to_owned();
+        let write = move || file::write(&to, writer, &messages, &written);
         let file = std::thread::Builder::new()
             .name("mely-trace".to_owned())
             .spawn(write)?;
         Ok(Self {
+            path: path.to_owned(),
             origin,
             workers: Mutex::new(tracers.into_iter().map(Some).collect()),
             outside: Mutex::new(of_others),
@@ -108,13 +127,20 @@ impl Recording {
         lock(&self.outside).post(handler, color, || now);
     }
 
-    /// Ends the file, after the workers have ended; waits until all is written.
-    pub(crate) fn end(&self, now: u64) -> Option<TraceReport> {
+    /// Ends the file, after the workers have ended; waits until all is written, or the
+    /// deadline has passed.
+    pub(crate) fn end(&self, now: u64, deadline: Instant) -> Option<TraceReport> {
         let file = lock(&self.file).take()?;
         lock(&self.outside).finish();
         let end = Message::End(now.saturating_sub(self.origin));
         // An error means that the thread has ended, which joining it tells.
         drop(lock(&self.to_file).send(end));
+        while !file.is_finished() {
+            if Instant::now() >= deadline {
+                return Some(TraceReport::unwritten(&self.path));
+            }
+            std::thread::sleep(WRITTEN_POLL);
+        }
         file.join().ok()
     }
 }

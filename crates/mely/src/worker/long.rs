@@ -22,7 +22,7 @@ impl Worker {
             self.take_mailbox();
         }
         if self.shared.config.heuristics.learn {
-            self.ready.with(|ready| {
+            self.ready.visit(|ready| {
                 if !ready.is_empty() {
                     self.with_offers(remote, |offers| offer_all(ready, offers));
                 }
@@ -39,7 +39,7 @@ impl Worker {
     pub(super) fn keep_while_holding(&self, color: Ticketed<Ready>) {
         let held = self.held.as_ref();
         let Some(held) = held.filter(|_| self.shared.config.heuristics.learn) else {
-            self.ready.with(|ready| ready.push(color));
+            self.ready.visit(|ready| ready.push(color));
             return;
         };
         held.give(color);

@@ -364,7 +364,7 @@ impl Worker {
         match color.color().is_pinned() {
             true => self.pinned.push(color),
             false if self.holding.get() => self.keep_while_holding(color),
-            false => self.ready.with(|ready| ready.push(color)),
+            false => self.ready.visit(|ready| ready.push(color)),
         }
     }
 

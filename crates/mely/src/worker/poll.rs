@@ -10,6 +10,10 @@ use crate::shared::ready::Ready;
 use crate::shared::timers::Due;
 use crate::shared::{ColorRef, OwnedColor, Phase};
 
+/// How many timers are fired before a worker runs something else: a quarter of a
+/// millisecond of them.
+const FIRED_MAX: u32 = 512;
+
 impl Worker {
     /// Queues what others sent.
     pub(super) fn take_mailbox(&self) {
@@ -94,10 +98,13 @@ impl Worker {
             self.costs.weigh_new(&event);
             self.post(color, event);
         };
-        while let Some(due) = remote.timers.fire(now, post) {
-            if let Due::Posted(_color) = due {
-                remote.counts.timers_fired.add(1);
+        for _ in 0..FIRED_MAX {
+            match remote.timers.fire(now, post) {
+                Some(Due::Posted(_color)) => remote.counts.timers_fired.add(1),
+                Some(Due::Cancelled) => {}
+                None => return,
             }
         }
+        self.until_poll_cycles.set(0);
     }
 }

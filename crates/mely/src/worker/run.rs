@@ -3,7 +3,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use mely_sched::{ReadyColor, Ticketed};
+use mely_sched::{CoreQueue, ReadyColor, Ticketed};
 
 use super::frame::Frame;
 use super::turn::{Following, InARow, Turn};
@@ -47,6 +47,15 @@ const PREFETCH_EVENTS: usize = 4;
 /// How many turns ahead the line of the state follows, to which the event points.
 const PREFETCH_STATES: usize = 1;
 
+/// Shows the color that comes so many turns after the next, to fetch it.
+#[inline]
+fn look_ahead(ready: &CoreQueue<Ready>, behind: usize, fetch: impl FnOnce(&Ready)) {
+    // SAFETY: fetching lines does not change the queue.
+    if let Some(color) = unsafe { ready.peek(behind) } {
+        fetch(color.color());
+    }
+}
+
 impl Worker {
     /// Runs a turn of what is ready.
     #[inline]
@@ -71,9 +80,11 @@ impl Worker {
     #[inline]
     fn begin_turn(&self, time_left_cycles: u64) -> i64 {
         probe::work(Work::Turn, 1);
-        self.look_ahead(PREFETCH_COLORS, Ready::prefetch);
-        self.look_ahead(PREFETCH_EVENTS, Ready::prefetch_event);
-        self.look_ahead(PREFETCH_STATES, Ready::prefetch_state);
+        self.ready.with(|ready| {
+            look_ahead(ready, PREFETCH_COLORS, Ready::prefetch);
+            look_ahead(ready, PREFETCH_EVENTS, Ready::prefetch_event);
+            look_ahead(ready, PREFETCH_STATES, Ready::prefetch_state);
+        });
         // More than the interval makes no difference.
         let estimate = time_left_cycles.min(POLL_INTERVAL_CYCLES as u64) as i64;
         estimate + TURN_CYCLES
@@ -82,20 +93,11 @@ impl Worker {
     /// Fetches ahead what is in the inboxes of the colors that follow one whose inbox
     /// is not empty: they are likely to be alike.
     fn fetch_inboxes(&self) {
-        for ahead in 1 + PREFETCH_STATES..PREFETCH_COLORS {
-            self.look_ahead(ahead, |color| {
-                color.prefetch_inbox(PREFETCH_COLORS - 1 - ahead);
-            });
-        }
-    }
-
-    /// Shows the color that comes so many turns after the next, to fetch it.
-    #[inline]
-    fn look_ahead(&self, behind: usize, fetch: impl FnOnce(&Ready)) {
         self.ready.with(|ready| {
-            // SAFETY: fetching lines does not change the queue.
-            if let Some(color) = unsafe { ready.peek(behind) } {
-                fetch(color.color());
+            for ahead in 1 + PREFETCH_STATES..PREFETCH_COLORS {
+                look_ahead(ready, ahead, |color| {
+                    color.prefetch_inbox(PREFETCH_COLORS - 1 - ahead);
+                });
             }
         });
     }
@@ -167,7 +169,11 @@ impl Worker {
         let following = self.following();
         let mut row = InARow::new(self.remote(), turn);
         while let Some(color) = self.running.lend() {
+            // Whatever the events of the program do, what is ready need not wait for them.
+            // SAFETY: nothing of this worker touches the queue here.
+            unsafe { self.ready.lend() };
             self.run_batch(&color, turn, &mut row);
+            self.ready.take_back();
             if row.manner != Manner::Short || !turn.may_follow(&following) {
                 return;
             }
@@ -236,8 +242,6 @@ impl Worker {
             worker: self,
             color,
         };
-        // Whatever the events of the program do, what is ready need not wait for them.
-        let _lent = self.ready.lend();
         loop {
             let ran = turn.ran.get();
             if ran >= turn.limit.get() || self.shared.phase() == Phase::Stopped {
@@ -292,6 +296,8 @@ impl Worker {
             if is_next { ready.pop() } else { None }
         })?;
         let cycles = self.begin_turn(next.time_left_cycles());
+        // SAFETY: as in `run_turns`.
+        unsafe { self.ready.lend() };
         self.count_turns(1, cycles);
         let Ready::Fresh(event) = next.into_color() else {
             unreachable!("only a fresh one was wanted");
@@ -349,6 +355,7 @@ impl Worker {
     /// Counts a panic, and does what the runtime was told to do after one. Whether the
     /// color is poisoned now.
     fn after_panic(&self, panic: Box<dyn std::any::Any + Send>) -> bool {
+        self.ready.take_back();
         self.end_trace_by_panic();
         self.end_long_event();
         let remote = self.remote();

@@ -64,6 +64,30 @@ struct Place {
     strange: u32,
 }
 
+impl Place {
+    /// The descriptor, and the worker that has it, if its color has run elsewhere, on
+    /// `worker`, for so long that it shall follow.
+    fn leaves(&mut self, worker: usize) -> Option<(Arc<dyn AsFd + Send + Sync>, usize)> {
+        let here = self.worker?;
+        self.strange = if here == worker { 0 } else { self.strange + 1 };
+        if self.strange < FOLLOW_AFTER {
+            return None;
+        }
+        self.strange = 0;
+        Some((self.fd.clone()?, here))
+    }
+}
+
+/// A reference that may be the last to something of the program's, while a panic may be
+/// on its way.
+struct DroppedSafely<W: 'static>(Option<Arc<W>>);
+
+impl<W: 'static> Drop for DroppedSafely<W> {
+    fn drop(&mut self) {
+        drop_safely(self.0.take());
+    }
+}
+
 struct Watched<T, F> {
     target: Colored<T>,
     handler: &'static Handler,
@@ -81,35 +105,34 @@ where
         let Some(flags) = self.bits.take() else {
             return;
         };
-        self.follow(cx.worker(), self.target.color_ref().shared());
-        (self.call)(state, cx, Readiness::from_bits(flags));
+        // The handler may end the watch, and panic: then this is the last to know it.
+        let watched = DroppedSafely(Some(self));
+        if let Some(watched) = &watched.0 {
+            watched.follow(cx.worker(), watched.target.color_ref().shared());
+            (watched.call)(state, cx, Readiness::from_bits(flags));
+        }
     }
 
     /// Moves the registration to the reactor of the worker that the color has
     /// moved to.
     fn follow(self: &Arc<Self>, worker: usize, shared: &Shared) {
-        let mut place = self.place();
-        let Some(here) = place.worker else { return };
-        if here == worker {
-            place.strange = 0;
-            return;
-        }
-        place.strange += 1;
-        if place.strange < FOLLOW_AFTER {
-            return;
-        }
-        place.strange = 0;
-        let (Some(fd), Some(token)) = (place.fd.clone(), place.token) else {
+        let Some((fd, here)) = self.place().leaves(worker) else {
             return;
         };
+        // The program's: not under the lock.
+        let descriptor = (*fd).as_fd();
         let (from, to) = (sources_of(shared, here), sources_of(shared, worker));
         if let (Some(from), Some(to)) = (from, to) {
+            let mut place = self.place();
+            let Some(token) = place.token.filter(|_| place.worker == Some(here)) else {
+                return;
+            };
             // First the new one: readiness may be told twice, never not at all. On
             // failure it stays where it is.
-            if let Ok(token_there) = to.add((*fd).as_fd(), Arc::clone(self) as Arc<dyn Source>) {
+            if let Ok(token_there) = to.add(descriptor, Arc::clone(self) as Arc<dyn Source>) {
                 place.token = Some(token_there);
                 place.worker = Some(worker);
-                from.remove((*fd).as_fd(), token);
+                from.remove(descriptor, token);
             }
         }
     }
@@ -180,7 +203,9 @@ impl Watch {
     ///
     /// # Errors
     ///
-    /// What the system says, such as that the descriptor cannot be watched.
+    /// What the system says, such as that the descriptor cannot be watched. With a
+    /// [single reactor](crate::ReactorKind::Single), which is told by an event, the handler
+    /// is called with an error instead.
     pub fn new<T, F>(
         fd: Arc<dyn AsFd + Send + Sync>,
         target: &Colored<T>,
@@ -210,11 +235,13 @@ impl Watch {
         if shared.single().is_some() {
             register_by_event(&watched, shared);
         } else if let Some(sources) = sources_of(shared, worker) {
+            // The program's: not under the lock.
+            let descriptor = (*fd).as_fd();
             // The place is locked while the descriptor is added: an event that
             // finds it ready at once waits for the token.
             let mut place = watched.place();
             let source = Arc::clone(&watched) as Arc<dyn Source>;
-            place.token = Some(sources.add((*fd).as_fd(), source)?);
+            place.token = Some(sources.add(descriptor, source)?);
         }
         Ok(Self(watched))
     }
@@ -237,23 +264,33 @@ where
     F: Fn(&mut T, &mut Context<'_, T>, Readiness) + Send + Sync + 'static,
 {
     let watched = Arc::clone(watched);
-    poll_color(shared).via(&REGISTER).post(move |(), _cx| {
-        let shared = watched.target.color_ref().shared();
-        let Some(single) = shared.single() else {
-            return;
-        };
-        let mut place = watched.place();
-        let Some(fd) = place.fd.clone() else { return };
-        let source = Arc::clone(&watched) as Arc<dyn Source>;
-        match single.add((*fd).as_fd(), source) {
-            Ok(token) => place.token = Some(token),
-            Err(_) => {
-                drop(place);
-                // The handler meets the error when it reads.
-                watched.ready(EventFlags::ERR);
+    // However little room the color has: one that was not registered would be silent.
+    poll_color(shared)
+        .via(&REGISTER)
+        .post_always(move |(), _cx| {
+            let shared = watched.target.color_ref().shared();
+            let Some(single) = shared.single() else {
+                return;
+            };
+            let Some(fd) = watched.place().fd.clone() else {
+                return;
+            };
+            // The program's: not under the lock.
+            let descriptor = (*fd).as_fd();
+            let mut place = watched.place();
+            if place.fd.is_none() {
+                return;
             }
-        }
-    });
+            let source = Arc::clone(&watched) as Arc<dyn Source>;
+            match single.add(descriptor, source) {
+                Ok(token) => place.token = Some(token),
+                Err(_) => {
+                    drop(place);
+                    // The handler meets the error when it reads.
+                    watched.ready(EventFlags::ERR);
+                }
+            }
+        });
 }
 
 impl Drop for Watch {

@@ -4,5 +4,6 @@
 mod destructors;
 mod endings;
 mod memory;
+mod outside;
 mod posts;
 mod waiting;
