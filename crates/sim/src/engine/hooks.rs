@@ -14,6 +14,12 @@ const WAKE: u64 = 4;
 const SLEEP: u64 = 5;
 const LOCK: u64 = 6;
 
+/// After so many cycles a thread that waits looks again.
+const LOOK_CYCLES: u64 = 1_000;
+
+/// How often threads look while nobody else goes on: more than there are threads.
+const LOOKS_IN_VAIN_MAX: u32 = 1_000;
+
 impl Engine {
     /// A duration in cycles, rounded up: a core that sleeps so long finds that the
     /// time has come.
@@ -62,6 +68,50 @@ impl Engine {
     }
 }
 
+impl Engine {
+    /// Gives a lock up, perhaps to who waits for it.
+    fn unlock(&self, address: u64) {
+        let now = meter::now();
+        let next = self.locks.borrow_mut().free(address, now);
+        if let Some((next, waiting)) = next.filter(|&(next, _)| next != OUTSIDE) {
+            let handover = self.costs.handover + self.costs.spinner * waiting as u64;
+            let due = self.cores.get_lock(next, now + handover);
+            self.lower_limit(due);
+        }
+    }
+
+    /// Gives up the lock that the core has kept for too long, as it was told to.
+    #[inline]
+    pub(super) fn unlock_late(&self) {
+        if let Some(address) = self.fault.take_late() {
+            self.unlock(address);
+        }
+    }
+
+    /// A thread that waits for something lets others go on.
+    fn look_again_later(&self) {
+        let core = self.running.get();
+        let looks = self.looks_again.borrow_mut().insert(core);
+        debug_assert!(looks, "it left while it looked");
+        let others_go_on = {
+            let looking = self.looks_again.borrow();
+            self.arrivals.next() < u64::MAX || self.cores.goes_on_beside(&looking)
+        };
+        // What it waits for may have come since it looked.
+        let in_vain = match others_go_on {
+            true => 0,
+            false => self.looked_in_vain.get() + 1,
+        };
+        self.looked_in_vain.set(in_vain);
+        if in_vain > LOOKS_IN_VAIN_MAX {
+            panic!("{NEVER_COMES}: all others sleep");
+        }
+        self.cores.pause(core, meter::now() + LOOK_CYCLES);
+        self.leave(core);
+        self.looks_again.borrow_mut().remove(&core);
+    }
+}
+
 impl Hooks for Engine {
     fn access(&self, address: u64, bytes: usize, how: Access) {
         let core = self.running.get();
@@ -76,6 +126,7 @@ impl Hooks for Engine {
         let (core, now) = (self.running.get(), meter::now());
         // The standard library keeps one account of panics for the thread: a core that
         // panics goes on until it has been caught.
+        self.unlock_late();
         if core == OUTSIDE || std::thread::panicking() {
             return;
         }
@@ -118,6 +169,7 @@ impl Hooks for Engine {
     }
 
     fn lock(&self, address: u64) {
+        self.unlock_late();
         self.access(address, 1, Access::Update);
         let core = self.running.get();
         self.trace.operation(core, LOCK, 0, meter::now());
@@ -135,6 +187,7 @@ impl Hooks for Engine {
     }
 
     fn try_lock(&self, address: u64) -> bool {
+        self.unlock_late();
         self.access(address, 1, Access::Update);
         let (core, now) = (self.running.get(), meter::now());
         let mut locks = self.locks.borrow_mut();
@@ -150,16 +203,17 @@ impl Hooks for Engine {
     }
 
     fn unlocked(&self, address: u64) {
+        self.unlock_late();
         if self.running.get() != OUTSIDE && self.fault.keeps_lock() {
             return;
         }
-        let now = meter::now();
-        let next = self.locks.borrow_mut().free(address, now);
-        if let Some((next, waiting)) = next.filter(|&(next, _)| next != OUTSIDE) {
-            let handover = self.costs.handover + self.costs.spinner * waiting as u64;
-            let due = self.cores.get_lock(next, now + handover);
-            self.lower_limit(due);
+        if !self.fault.is_late(address) {
+            self.unlock(address);
         }
+    }
+
+    fn locks_held(&self) -> usize {
+        *self.locks.borrow_mut().held(self.running.get())
     }
 
     fn wait(&self, worker: usize, at_most: Option<Duration>) {
@@ -211,7 +265,7 @@ impl Hooks for Engine {
 
     fn pause(&self, time: Option<Duration>) {
         if self.running.get() != OUTSIDE {
-            return;
+            return self.look_again_later();
         }
         let before = self.switches.get();
         let until = time.map_or(u64::MAX, |time| meter::now() + self.cycles_of(time));
