@@ -30,14 +30,14 @@ mod generate;
 mod program;
 mod run;
 mod shrink;
-mod waiting;
+mod text;
 mod watch;
 
 use core::fmt;
 
 pub use self::fault::Fault;
 pub use self::generate::CORES_MAX;
-pub use self::program::{Action, Arrival, ColorPlan, End, Event, How, Kind, Program};
+pub use self::program::{Action, Arrival, ColorPlan, End, Event, How, Kind, Program, Woken};
 pub use self::run::{Run, execute};
 pub use self::shrink::{Shrunken, shrink};
 

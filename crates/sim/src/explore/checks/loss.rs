@@ -79,6 +79,12 @@ impl Check for Loss {
             Seen::Cancelled { event } => {
                 self.pending.remove(&event);
             }
+            Seen::Asleep { .. } => {
+                let left = self.pending.iter().find(|(_, event)| event.accepted);
+                return ensure(left.is_none(), || {
+                    format!("event {:?} has not run, and never will", left.map(|(id, _)| id))
+                });
+            }
             Seen::Ending { .. } => self.ending = true,
             Seen::Dropped { event } => {
                 let Some(Pending { color, accepted }) = self.pending.remove(&event) else {
