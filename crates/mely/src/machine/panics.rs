@@ -114,11 +114,38 @@ fn drop_in_turn<T: 'static>(value: T, rounds: u32) {
     }
 }
 
+/// Works under a lock: what is dropped meanwhile goes after that, on the same thread.
+pub(crate) fn drop_after<R>(work: impl FnOnce() -> R) -> R {
+    /// The depth that there was before.
+    struct Deepest(Option<u32>);
+
+    impl Drop for Deepest {
+        fn drop(&mut self) {
+            let _ = WAITING.try_with(|waiting| {
+                if let Some(depth) = self.0 {
+                    waiting.drop_waiting(depth);
+                }
+            });
+        }
+    }
+
+    let deepest = WAITING.try_with(|waiting| waiting.depth.replace(DEPTH_MAX));
+    let _back = Deepest(deepest.ok());
+    work()
+}
+
 impl Waiting {
     fn drop_now<T>(&self, value: T) {
         let depth = self.depth.replace(self.depth.get() + 1);
         call_safely(|| drop(value));
+        self.drop_waiting(depth);
+    }
+
+    /// Drops what has waited, if nothing that is dropped is around it; `depth` is how many
+    /// are.
+    fn drop_waiting(&self, depth: u32) {
         if depth == 0 {
+            self.depth.set(1);
             while let Some((round, value)) = self.pop() {
                 self.round.set(round);
                 call_safely(|| drop(value));
@@ -186,6 +213,22 @@ mod tests {
             drop,
         });
         dropped.load(Relaxed)
+    }
+
+    #[test]
+    fn what_is_dropped_under_a_lock_goes_after_it() {
+        let lock = std::sync::Mutex::new(());
+        let alive = Arc::new(());
+        let counts = drop_after(|| {
+            let _locked = lock.lock().unwrap();
+            drop_safely(Arc::clone(&alive));
+            let inside = Arc::strong_count(&alive);
+            drop_after(|| drop_safely(Arc::clone(&alive)));
+            [inside, Arc::strong_count(&alive)]
+        });
+        assert_eq!(counts, [2, 3]);
+        assert_eq!(Arc::strong_count(&alive), 1);
+        assert_eq!(dropped_of(1_000, drop_safely), 1_001);
     }
 
     #[test]

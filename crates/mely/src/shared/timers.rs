@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::time::Instant;
 
 use crate::event::Event;
-use crate::machine::panics::{drop_refused, drop_safely};
+use crate::machine::panics::{drop_after, drop_refused, drop_safely};
 use crate::machine::probe;
 use crate::machine::sync::{Arc, Mutex, lock};
 use crate::shared::{ColorRef, Shared};
@@ -212,8 +212,13 @@ impl Timers {
     }
 
     /// Posts the event of the next timer, if it is due: under the lock, so that of two who
-    /// fire the timers none passes the other. `post` calls nothing of the program's.
+    /// fire the timers none passes the other. `post` calls nothing of the program's; but the
+    /// worker that the event is for may have ended, and then it is dropped, after the lock.
     pub(crate) fn fire(&self, now: Instant, post: impl FnOnce(&ColorRef, Event)) -> Option<Due> {
+        drop_after(|| self.fire_locked(now, post))
+    }
+
+    fn fire_locked(&self, now: Instant, post: impl FnOnce(&ColorRef, Event)) -> Option<Due> {
         let mut lock = lock(&self.kept);
         let kept = lock.as_mut()?;
         let delayed = kept.pop_due(now)?;
