@@ -89,13 +89,15 @@ impl Running {
         }
     }
 
-    /// Numbers for events that are posted in a row.
-    pub(super) fn ids(&self, times: u32) -> Vec<EventId> {
-        let mut ids: Vec<_> = (0..times).map(|_| self.watch.next_event()).collect();
-        if self.fault == Some(Fault::SwappedPosts) {
-            ids.reverse();
-        }
-        ids
+    /// Numbers for events that are posted in a row, each when it is posted: what is
+    /// refused may post others between.
+    pub(super) fn ids(&self, times: u32) -> impl Iterator<Item = EventId> {
+        let mut swapped: Vec<_> = match self.fault {
+            Some(Fault::SwappedPosts) => (0..times).map(|_| self.watch.next_event()).collect(),
+            _ => Vec::new(),
+        };
+        let next = move |_| swapped.pop().unwrap_or_else(|| self.watch.next_event());
+        (0..times).map(next)
     }
 
     /// An event is about to be posted.
