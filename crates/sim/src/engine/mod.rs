@@ -98,6 +98,8 @@ pub(crate) struct Engine {
     /// Threads that wait for something, and look again and again.
     looks_again: RefCell<BTreeSet<usize>>,
     looked_in_vain: Cell<u32>,
+    /// A deadlock has been told of.
+    stands: Cell<bool>,
 }
 
 /// A running hash of what happened.
@@ -178,6 +180,7 @@ impl Engine {
             given_up: Cell::new(false),
             looks_again: RefCell::default(),
             looked_in_vain: Cell::new(0),
+            stands: Cell::new(false),
         };
         (engine, tariff)
     }

@@ -1,11 +1,11 @@
 //! What can be done anywhere: in handlers, in destructors, outside.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::carried::{State, Token};
-use super::{ColorRef, From, Running, lock};
+use super::{ColorRef, From, OnPurpose, Running, lock, panic_on_purpose};
 use crate::explore::checks::{ColorId, EventId, Seen};
 use crate::explore::fault::Fault;
 use crate::explore::program::{Action, Event, How, Kind};
@@ -23,8 +23,13 @@ impl Running {
                 Action::With { color } => self.wait_for_section(*color, from),
                 action => self.act(action, from, &[]),
             };
-            // A waker may panic when it is dropped: nobody is hurt here.
-            drop(catch_unwind(AssertUnwindSafe(act)));
+            // A waker may panic when it is dropped. Where the machine stands still, that is
+            // told by a panic, too.
+            if let Err(panic) = catch_unwind(AssertUnwindSafe(act))
+                && !panic.is::<OnPurpose>()
+            {
+                resume_unwind(panic);
+            }
         }
     }
 
@@ -79,8 +84,7 @@ impl Running {
                 drop(dropped);
             }
             Action::DropHandle => self.drop_handle(),
-            // Without the panic hook: a panic on purpose is no news.
-            Action::Panic => std::panic::resume_unwind(Box::new("on purpose")),
+            Action::Panic => panic_on_purpose(),
             Action::Spend(_)
             | Action::With { .. }
             | Action::PostSelf { .. }

@@ -2,14 +2,13 @@
 
 use core::pin::Pin;
 use core::task::{Context, Poll, Waker};
-use std::panic::resume_unwind;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex};
 use std::task::Wake;
 
 use super::carried::State;
-use super::{ColorRef, From, Running, lock};
+use super::{ColorRef, From, Running, lock, panic_on_purpose};
 use crate::explore::checks::{AskId, ColorId, Seen};
 use crate::explore::fault::Fault;
 use crate::explore::program::{Action, Event, How, Kind, Woken};
@@ -60,7 +59,7 @@ impl Wake for Asked {
             running.do_last(&[post], None, std::slice::from_ref(&self.color));
         }
         if self.does == Woken::Panics {
-            resume_unwind(Box::new("a waker"));
+            panic_on_purpose();
         }
     }
 }
@@ -69,7 +68,7 @@ impl Drop for Asked {
     fn drop(&mut self) {
         // A second panic would end the process.
         if self.does == Woken::PanicsDropped && !std::thread::panicking() {
-            resume_unwind(Box::new("a waker that is dropped"));
+            panic_on_purpose();
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Arc, Mutex, Weak};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::{ColorRef, From, Running, lock};
 use crate::explore::checks::{ColorId, EventId, Seen};
@@ -10,6 +10,9 @@ use crate::explore::fault::Fault;
 use crate::explore::program::{Action, Event};
 use crate::explore::watch::Watch;
 use crate::mely::{Colored, Handle};
+
+/// No program takes so long.
+const NEVER: Duration = Duration::from_secs(100_000);
 
 /// The references that a state has.
 #[derive(Default)]
@@ -214,11 +217,13 @@ impl Running {
         for action in last {
             match action {
                 Action::Post { color, event, .. } if self.fault == Some(Fault::LostParting) => {
-                    let id = self.watch.next_event();
-                    let of = ColorId::Planned(*color);
-                    let token = self.posting(id, of, from, event.kind, None);
-                    self.watch.see(Seen::Posted { event: id });
-                    drop(token);
+                    if let Some(to) = self.color(*color, known) {
+                        let id = self.watch.next_event();
+                        let of = ColorId::Planned(*color);
+                        let token = self.posting(id, of, from, event.kind, None);
+                        self.watch.see(Seen::Posted { event: id });
+                        to.post_after(NEVER, move |_, _| drop(token)).cancel();
+                    }
                 }
                 action => self.act(action, from, known),
             }

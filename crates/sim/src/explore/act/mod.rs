@@ -6,6 +6,7 @@ mod carried;
 mod inside;
 mod waiting;
 
+use std::panic::resume_unwind;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -94,6 +95,14 @@ pub(super) fn builder(program: &Program, fault: Option<Fault>) -> Builder {
 /// A lock that no panic makes useless.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What a panic of the program carries.
+struct OnPurpose;
+
+/// Panics, without the panic hook: it is no news.
+fn panic_on_purpose() -> ! {
+    resume_unwind(Box::new(OnPurpose))
 }
 
 /// Where an event is posted from.

@@ -79,10 +79,11 @@ impl Check for Loss {
             Seen::Cancelled { event } => {
                 self.pending.remove(&event);
             }
-            Seen::Asleep { .. } => {
+            // As the runtime has it: else somebody sleeps who should not.
+            Seen::Asleep { pending: 0 } => {
                 let left = self.pending.iter().find(|(_, event)| event.accepted);
                 return ensure(left.is_none(), || {
-                    format!("event {:?} has not run, and never will", left.map(|(id, _)| id))
+                    format!("event {:?} has not run, and never will", left.map(|l| l.0))
                 });
             }
             Seen::Ending { .. } => self.ending = true,
