@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::cores::Doing;
 use super::locks::Taken;
-use super::{DEADLOCK, Engine, Idle, NEVER_COMES, Next, OUTSIDE, Order, Outcome};
+use super::{DEADLOCK, Engine, Idle, NEVER_COMES, NEVER_STOPS, Next, OUTSIDE, Order, Outcome};
 use crate::mely::Access;
 use crate::mely::simulated::{Hooks, meter};
 
@@ -13,6 +13,9 @@ const SPEND: u64 = 3;
 const WAKE: u64 = 4;
 const SLEEP: u64 = 5;
 const LOCK: u64 = 6;
+
+/// Where a fault is planted code outside waits for no more switches than this.
+const SWITCHES_MAX: u64 = 2_000_000;
 
 /// After so many cycles a thread that waits looks again.
 const LOOK_CYCLES: u64 = 1_000;
@@ -40,12 +43,20 @@ impl Engine {
         cycles
     }
 
+    /// Whether the core that runs panics; not, where one does that was left meanwhile.
+    fn is_panicking(&self) -> bool {
+        std::thread::panicking() && self.left_panicking.get() == 0
+    }
+
     /// Waits on a core for a lock that another one has.
     fn wait_for_lock(&self, core: usize, address: u64) {
         self.locks.borrow_mut().wait(address, core);
         self.cores.wait(core, meter::now());
         // Even while the core panics: the one that has the lock must go on.
+        let panics = u32::from(std::thread::panicking());
+        self.left_panicking.set(self.left_panicking.get() + panics);
         self.leave(core);
+        self.left_panicking.set(self.left_panicking.get() - panics);
         let cycles = self.charge(core, (address, 1), Access::Update);
         meter::set_now(meter::now() + cycles);
     }
@@ -128,7 +139,7 @@ impl Hooks for Engine {
         // The standard library keeps one account of panics for the thread: a core that
         // panics goes on until it has been caught.
         self.unlock_late();
-        if core == OUTSIDE || std::thread::panicking() {
+        if core == OUTSIDE || self.is_panicking() {
             return;
         }
         let turn = match self.order {
@@ -145,7 +156,7 @@ impl Hooks for Engine {
 
     fn spend(&self, cycles: u64) {
         let core = self.running.get();
-        if core == OUTSIDE || std::thread::panicking() {
+        if core == OUTSIDE || self.is_panicking() {
             return;
         }
         let now = meter::now();
@@ -205,7 +216,10 @@ impl Hooks for Engine {
 
     fn unlocked(&self, address: u64) {
         self.unlock_late();
-        if self.running.get() != OUTSIDE && self.fault.keeps_lock() {
+        let core = self.running.get();
+        if core != OUTSIDE && self.fault.keeps_lock() {
+            // The core does not know that it still has it.
+            *self.locks.borrow_mut().held(core) -= 1;
             return;
         }
         if !self.fault.is_late(address) {
@@ -269,6 +283,9 @@ impl Hooks for Engine {
             return self.look_again_later();
         }
         let before = self.switches.get();
+        if self.fault.is_planted() && before > SWITCHES_MAX {
+            panic!("{NEVER_STOPS}: {before} switches, and code outside still waits");
+        }
         let until = time.map_or(u64::MAX, |time| meter::now() + self.cycles_of(time));
         let enough = || time.is_none() && self.switches.get() != before;
         let came = self.run(until, enough);

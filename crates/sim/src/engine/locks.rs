@@ -94,7 +94,11 @@ impl Locks {
 
     /// A core waits until it is given the lock.
     pub(super) fn wait(&mut self, address: u64, core: usize) {
-        self.locks.entry(address).or_default().waiters.push_back(core);
+        self.locks
+            .entry(address)
+            .or_default()
+            .waiters
+            .push_back(core);
     }
 
     /// Whether a core has the lock.

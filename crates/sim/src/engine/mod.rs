@@ -67,6 +67,9 @@ pub(crate) const NEVER_COMES: &str = "what is waited for outside of the workers 
 /// What is said begins so when workers do not end that should.
 pub(crate) const NEVER_ENDS: &str = "the runtime was stopped and does not end";
 
+/// What is said begins so when the machine goes on for ever.
+pub(crate) const NEVER_STOPS: &str = "the machine never stops";
+
 /// In place of a core: the code outside of all of them, which takes no time.
 const OUTSIDE: usize = usize::MAX;
 
@@ -100,6 +103,8 @@ pub(crate) struct Engine {
     looked_in_vain: Cell<u32>,
     /// A deadlock has been told of.
     stands: Cell<bool>,
+    /// Cores that panic, and wait for a lock meanwhile.
+    left_panicking: Cell<u32>,
 }
 
 /// A running hash of what happened.
@@ -181,6 +186,7 @@ impl Engine {
             looks_again: RefCell::default(),
             looked_in_vain: Cell::new(0),
             stands: Cell::new(false),
+            left_panicking: Cell::new(0),
         };
         (engine, tariff)
     }

@@ -115,7 +115,7 @@ impl Fault {
                 cycles: 100_000,
             }),
             Fault::LateUnlock => Some(MachineFault::UnlocksLate { one_in: 3 }),
-            Fault::KeptLock => Some(MachineFault::KeepsLocks { after: 40 }),
+            Fault::KeptLock => Some(MachineFault::KeepsLocks { after: 20 }),
             Fault::NoSleep => Some(MachineFault::NeverSleeps),
             Fault::PanicAsleep => Some(MachineFault::PanicsAsleep { one_in: 5 }),
             _ => None,

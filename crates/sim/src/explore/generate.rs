@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use fastrand::Rng;
 
-use super::program::{Action, Arrival, ColorPlan, End, Event, How, Kind, LONG_CYCLES, Program, Woken};
+use super::program::{
+    Action, Arrival, ColorPlan, End, Event, How, Kind, LONG_CYCLES, Program, Woken,
+};
 use crate::mely::Policy;
 
 /// The most cores that a random program has, as the papers' machine.

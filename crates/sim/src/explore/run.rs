@@ -11,7 +11,9 @@ use super::act::{Running, builder};
 use super::checks::Seen;
 use super::fault::Fault;
 use super::program::{End, Program};
-use crate::engine::{DEADLOCK, NEVER_COMES, NEVER_ENDS, Outcome, Settings, Simulation};
+use crate::engine::{
+    DEADLOCK, NEVER_COMES, NEVER_ENDS, NEVER_STOPS, Outcome, Settings, Simulation,
+};
 
 /// A program of some hundred events that has not ended after so many switches between
 /// cores never will: the longest of 100 000 took a tenth.
@@ -73,6 +75,7 @@ pub fn execute(program: &Program, fault: Option<Fault>) -> Run {
             // Noticed by code outside, which waits there.
             text if text.starts_with(DEADLOCK) => Run::broken("deadlock", text.to_owned()),
             text if text.starts_with(NEVER_COMES) => Run::broken("sleep", text.to_owned()),
+            text if text.starts_with(NEVER_STOPS) => Run::broken("endless", text.to_owned()),
             text if text.starts_with(NEVER_ENDS) => Run::broken("ends", text.to_owned()),
             text => Run::broken("crash", format!("the scheduler panicked: {text}")),
         }
@@ -163,6 +166,7 @@ impl Watched {
     /// Gives up: what the scheduler would do now means nothing any more. What belongs
     /// to it may be locked for ever, and is never dropped.
     fn broken(self, invariant: &'static str, what: String) -> Run {
+        self.running.watch.give_up();
         self.simulation.abandon();
         std::mem::forget(self.running);
         Run::broken(invariant, what)

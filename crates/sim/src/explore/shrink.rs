@@ -224,14 +224,19 @@ fn without_color(program: &Program, gone: usize) -> Option<Program> {
         if action.colors().any(|color| color == gone) {
             return None;
         }
-        action.colors_mut().for_each(|color| *color = renumber(*color));
+        action
+            .colors_mut()
+            .for_each(|color| *color = renumber(*color));
         Some(action)
     };
     let mut smaller = with_actions(program, renumbered);
     smaller.colors.remove(gone);
     for color in &mut smaller.colors {
         color.keeps.retain(|&kept| kept != gone);
-        color.keeps.iter_mut().for_each(|kept| *kept = renumber(*kept));
+        color
+            .keeps
+            .iter_mut()
+            .for_each(|kept| *kept = renumber(*kept));
     }
     Some(smaller)
 }

@@ -37,7 +37,11 @@ impl fmt::Display for Program {
             write_last(f, &color.last, 0)?;
         }
         for arrival in &self.arrivals {
-            let place = if arrival.thread { "a thread" } else { "outside" };
+            let place = if arrival.thread {
+                "a thread"
+            } else {
+                "outside"
+            };
             writeln!(f, "{place}, at {}:", arrival.at_cycles)?;
             write_actions(f, &arrival.does, 1)?;
         }

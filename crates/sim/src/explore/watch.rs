@@ -134,6 +134,12 @@ impl Watch {
         self.found.load(Relaxed)
     }
 
+    /// Nothing that is seen means anything any more.
+    pub(super) fn give_up(&self) {
+        // Relaxed: all is on one thread.
+        self.found.store(true, Relaxed);
+    }
+
     /// What is wrong.
     pub(super) fn violation(&self) -> Option<Violation> {
         self.with(|inner| inner.violation.clone())

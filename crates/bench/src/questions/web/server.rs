@@ -26,7 +26,9 @@ pub(super) struct Server {
 impl Server {
     /// Starts a program that will listen on a port, and waits until it does.
     pub(super) fn start(name: &str, port: u16, command: &Command) -> Result<Self, Error> {
-        let child = by_itself(command).spawn().map_err(|source| failed(name, source))?;
+        let child = by_itself(command)
+            .spawn()
+            .map_err(|source| failed(name, source))?;
         let mut server = Self {
             name: name.to_owned(),
             port,

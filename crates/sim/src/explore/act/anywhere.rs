@@ -28,6 +28,7 @@ impl Running {
             if let Err(panic) = catch_unwind(AssertUnwindSafe(act))
                 && !panic.is::<OnPurpose>()
             {
+                self.watch.give_up();
                 resume_unwind(panic);
             }
         }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, Weak};
 use std::time::{Duration, Instant};
 
 use super::{ColorRef, From, Running, lock};
-use crate::explore::checks::{ColorId, EventId, Seen};
+use crate::explore::checks::{ColorId, EventId, Poster, Seen};
 use crate::explore::fault::Fault;
 use crate::explore::program::{Action, Event};
 use crate::explore::watch::Watch;
@@ -213,11 +213,18 @@ impl Running {
         known: &[ColorRef],
     ) {
         let by = self.here();
+        // Where the machine stands still, it may have locks that nobody frees.
+        let stands = by == Poster::Outside && std::thread::panicking();
+        if stands || self.watch.has_found() {
+            return;
+        }
         let from = From { by, color };
         for action in last {
             match action {
                 Action::Post { color, event, .. } if self.fault == Some(Fault::LostParting) => {
-                    if let Some(to) = self.color(*color, known) {
+                    // A timer on a bounded color is another thing than a post.
+                    let bounded = self.plans[*color].capacity.is_some();
+                    if let Some(to) = self.color(*color, known).filter(|_| !bounded) {
                         let id = self.watch.next_event();
                         let of = ColorId::Planned(*color);
                         let token = self.posting(id, of, from, event.kind, None);
