@@ -79,7 +79,8 @@ pub use trace::TraceReport;
 /// its atomics, locks, clocks and sleeping places handed to [`Hooks`](simulated::Hooks).
 #[cfg(feature = "virtual")]
 pub mod simulated {
-    pub use crate::machine::simulated::hooks::Hooks;
+    pub use crate::machine::panics::Destructors;
+    pub use crate::machine::simulated::hooks::{Hooks, locks_held};
     pub use crate::machine::simulated::install::{Installed, install};
     pub use crate::machine::simulated::meter;
     pub use crate::machine::simulated::tariff::{LineMemory, MemoryTariff, Tariff, Work};

@@ -43,6 +43,28 @@ loom::thread_local! {
     };
 }
 
+/// The destructors that a virtual core is in, while another one has the thread.
+#[cfg(feature = "virtual")]
+#[derive(Default)]
+pub struct Destructors {
+    depth: u32,
+    round: u32,
+    values: VecDeque<(u32, Box<dyn Any>)>,
+}
+
+#[cfg(feature = "virtual")]
+impl Destructors {
+    /// Puts these in the place of those that the thread is in.
+    pub fn swap(&mut self) {
+        // A thread that is being torn down has none.
+        let _ = WAITING.try_with(|waiting| {
+            self.depth = waiting.depth.replace(self.depth);
+            self.round = waiting.round.replace(self.round);
+            core::mem::swap(&mut self.values, &mut waiting.values.borrow_mut());
+        });
+    }
+}
+
 /// Calls into the program where nobody handles a panic: it goes to the panic hook and
 /// no further, as it must not end a worker. Whether there was none.
 pub(crate) fn call_safely(call: impl FnOnce()) -> bool {

@@ -65,6 +65,15 @@ pub(crate) fn spend(cycles: u64) {
     let _ = cycles;
 }
 
+/// The worker lies down, where nothing of the program's may run; or has got up.
+#[inline(always)]
+pub(crate) fn lie_down(lies: bool) {
+    #[cfg(feature = "virtual")]
+    meter::lie_down(lies);
+    #[cfg(not(feature = "virtual"))]
+    let _ = lies;
+}
+
 /// The allocator made this: its lines are none that were used before. So, and by lines of
 /// its own (`repr(align(64))` in a simulation), what is charged for does not depend on where
 /// the allocator puts it.

@@ -11,7 +11,7 @@ pub(crate) mod ready;
 pub(crate) mod remote;
 pub(crate) mod timers;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::OnceLock;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 
@@ -93,8 +93,9 @@ pub(crate) struct Shared {
     next_color: AtomicU64,
     next_home: AtomicUsize,
     steal_cost_cycles: AtomicU64,
-    /// The small colors that are in use, by number; `None` after the end.
-    small: plain::Mutex<Option<HashMap<u16, ColorRef>>>,
+    /// The small colors that are in use, by number, in whose order they end; `None` after
+    /// that.
+    small: plain::Mutex<Option<BTreeMap<u16, ColorRef>>>,
     /// The single reactor, if the runtime has one, and the watch that polls it;
     /// the watch, too, is emptied at the end.
     single: OnceLock<Arc<dyn Sources>>,
@@ -125,7 +126,7 @@ impl Shared {
             next_color: AtomicU64::new(u64::from(u16::MAX) + 1),
             next_home: AtomicUsize::new(0),
             steal_cost_cycles: AtomicU64::new(u64::from(STEAL_COST_UNKNOWN_CYCLES)),
-            small: plain::Mutex::new(Some(HashMap::new())),
+            small: plain::Mutex::new(Some(BTreeMap::new())),
             single: OnceLock::new(),
             single_watch: plain::Mutex::default(),
             workers_left: AtomicUsize::new(workers),

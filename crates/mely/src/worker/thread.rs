@@ -11,6 +11,7 @@ use super::{Step, Worker};
 use crate::cell::Traits;
 use crate::machine::lock_time::Untimed;
 use crate::machine::panics::call_safely;
+use crate::machine::probe;
 use crate::machine::sync::Arc;
 use crate::shared::ready::Ready;
 use crate::shared::{ColorRef, Phase, Shared};
@@ -132,6 +133,7 @@ impl Worker {
         if self.private_colors() > 0 || !self.pinned.is_empty() || !remote.mailbox.close() {
             return;
         }
+        probe::lie_down(true);
         remote.counts.ready_colors.set(0);
         let idle = &self.shared.idle;
         idle.lie_down(self.index, self.searching.replace(false));
@@ -151,6 +153,7 @@ impl Worker {
         }
         remote.mailbox.open();
         self.searching.set(idle.get_up(self.index));
+        probe::lie_down(false);
         self.shared.bell.ring();
         if self.searching.get() {
             remote.counts.wakes.add(1);

@@ -45,6 +45,13 @@ impl<'a> Outside<'a> {
     pub fn at(&self, time: u64, arrival: impl FnOnce(&Outside<'_>) + 'static) {
         self.0.arrivals.add(time.max(self.now()), Box::new(arrival));
     }
+
+    /// Lets a thread that is no worker do something, from now on: workers and other
+    /// threads go on meanwhile. Where there are as many as
+    /// [`Settings::threads`](super::Settings::threads) already, it is done at once.
+    pub fn thread(&self, body: impl FnOnce() + 'static) {
+        self.0.start_thread(body);
+    }
 }
 
 impl Arrivals {

@@ -1,6 +1,7 @@
 //! The cores: what each does, and when it goes on.
 
 use core::cell::Cell;
+use std::collections::BTreeSet;
 
 use super::turns::{NEVER, Turns};
 
@@ -138,6 +139,27 @@ impl Cores {
     pub(super) fn end(&self, core: usize) {
         self.cores[core].doing.set(Doing::Ended);
         self.turns.set(core, NEVER);
+    }
+
+    /// A core begins that has no worker.
+    pub(super) fn begin(&self, core: usize, now: u64) {
+        self.cores[core].doing.set(Doing::Running);
+        self.turns.set(core, now);
+    }
+
+    /// One that has ended, behind the first so many.
+    pub(super) fn ended_behind(&self, workers: usize) -> Option<usize> {
+        let ended = |core: &Core| core.doing.get() == Doing::Ended;
+        let at = self.cores[workers..].iter().position(ended);
+        at.map(|at| workers + at)
+    }
+
+    /// Whether any core goes on by itself, or is woken by time, but for these.
+    pub(super) fn goes_on_beside(&self, these: &BTreeSet<usize>) -> bool {
+        let due = |core: &usize| self.turns.due(*core) < NEVER;
+        (0..self.cores.len())
+            .filter(due)
+            .any(|core| !these.contains(&core))
     }
 
     /// Since when each core sleeps, of those that do.

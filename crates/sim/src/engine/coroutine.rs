@@ -10,6 +10,8 @@ use std::rc::Rc;
 use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, CoroutineResult, Yielder};
 
+use crate::mely::simulated::Destructors;
+
 /// The bytes of a core's stack: handlers are called on it. Pages that are never
 /// touched take no memory.
 const STACK_BYTES: usize = 1 << 20;
@@ -40,6 +42,24 @@ struct WayOut(Rc<Cell<Option<YielderPtr>>>);
 /// A function on a stack of its own.
 pub(super) struct Stack {
     coroutine: Coroutine<(), (), ()>,
+    /// What the runtime keeps for each thread is its own, too.
+    destructors: Destructors,
+}
+
+/// The thread is that of a function, for as long as this lives.
+struct InPlace<'a>(&'a mut Destructors);
+
+impl<'a> InPlace<'a> {
+    fn of(destructors: &'a mut Destructors) -> Self {
+        destructors.swap();
+        Self(destructors)
+    }
+}
+
+impl Drop for InPlace<'_> {
+    fn drop(&mut self) {
+        self.0.swap();
+    }
 }
 
 /// Leaves the function from the inside.
@@ -63,12 +83,17 @@ impl Stack {
             let _close = Close(way_out);
             body();
         });
-        Ok(Self { coroutine })
+        let destructors = Destructors::default();
+        Ok(Self {
+            coroutine,
+            destructors,
+        })
     }
 
     /// Runs the function until it leaves, or ends: whether it has ended.
     #[inline]
     pub(super) fn resume(&mut self) -> bool {
+        let _in_place = InPlace::of(&mut self.destructors);
         matches!(self.coroutine.resume(()), CoroutineResult::Return(()))
     }
 

@@ -22,6 +22,12 @@ pub enum MachineFault {
         /// From so many releases on.
         after: u64,
     },
+    /// One in so many locks is freed only when its core touches memory that is shared the
+    /// next time.
+    UnlocksLate {
+        /// 1 is all.
+        one_in: u64,
+    },
     /// Cores that should sleep go on at once.
     NeverSleeps,
     /// A worker that goes to sleep panics.
@@ -36,6 +42,8 @@ pub enum MachineFault {
 pub(super) struct Planted {
     fault: Cell<Option<MachineFault>>,
     asked: Cell<u64>,
+    /// A lock that should have been freed.
+    late: Cell<Option<u64>>,
 }
 
 impl Planted {
@@ -75,6 +83,24 @@ impl Planted {
             }
             _ => false,
         }
+    }
+
+    /// Whether this lock is freed later.
+    #[inline]
+    pub(super) fn is_late(&self, address: u64) -> bool {
+        match self.fault.get() {
+            Some(MachineFault::UnlocksLate { one_in }) if self.is_now(one_in) => {
+                self.late.set(Some(address));
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// The lock that is to be freed by now.
+    #[inline]
+    pub(super) fn take_late(&self) -> Option<u64> {
+        self.late.take()
     }
 
     /// Whether a core that should sleep goes on.

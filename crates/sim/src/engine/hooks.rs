@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::cores::Doing;
 use super::locks::Taken;
-use super::{DEADLOCK, Engine, Idle, NEVER_COMES, Next, OUTSIDE, Order, Outcome};
+use super::{DEADLOCK, Engine, Idle, NEVER_COMES, NEVER_STOPS, Next, OUTSIDE, Order, Outcome};
 use crate::mely::Access;
 use crate::mely::simulated::{Hooks, meter};
 
@@ -13,6 +13,15 @@ const SPEND: u64 = 3;
 const WAKE: u64 = 4;
 const SLEEP: u64 = 5;
 const LOCK: u64 = 6;
+
+/// Where a fault is planted code outside waits for no more switches than this.
+const SWITCHES_MAX: u64 = 2_000_000;
+
+/// After so many cycles a thread that waits looks again.
+const LOOK_CYCLES: u64 = 1_000;
+
+/// How often threads look while nobody else goes on: more than there are threads.
+const LOOKS_IN_VAIN_MAX: u32 = 1_000;
 
 impl Engine {
     /// A duration in cycles, rounded up: a core that sleeps so long finds that the
@@ -34,12 +43,20 @@ impl Engine {
         cycles
     }
 
+    /// Whether the core that runs panics; not, where one does that was left meanwhile.
+    fn is_panicking(&self) -> bool {
+        std::thread::panicking() && self.left_panicking.get() == 0
+    }
+
     /// Waits on a core for a lock that another one has.
     fn wait_for_lock(&self, core: usize, address: u64) {
         self.locks.borrow_mut().wait(address, core);
         self.cores.wait(core, meter::now());
         // Even while the core panics: the one that has the lock must go on.
+        let panics = u32::from(std::thread::panicking());
+        self.left_panicking.set(self.left_panicking.get() + panics);
         self.leave(core);
+        self.left_panicking.set(self.left_panicking.get() - panics);
         let cycles = self.charge(core, (address, 1), Access::Update);
         meter::set_now(meter::now() + cycles);
     }
@@ -53,12 +70,57 @@ impl Engine {
             match self.next_before(u64::MAX, u64::MAX) {
                 Next::Core(core, now) => self.resume(core, now, u64::MAX),
                 Next::Arrival | Next::Later | Next::Nothing => {
+                    self.stands.set(true);
                     panic!(
                         "{DEADLOCK}: a lock that is waited for outside of the workers is never freed"
                     )
                 }
             }
         }
+    }
+}
+
+impl Engine {
+    /// Gives a lock up, perhaps to who waits for it.
+    fn unlock(&self, address: u64) {
+        let now = meter::now();
+        let next = self.locks.borrow_mut().free(address, now);
+        if let Some((next, waiting)) = next.filter(|&(next, _)| next != OUTSIDE) {
+            let handover = self.costs.handover + self.costs.spinner * waiting as u64;
+            let due = self.cores.get_lock(next, now + handover);
+            self.lower_limit(due);
+        }
+    }
+
+    /// Gives up the lock that the core has kept for too long, as it was told to.
+    #[inline]
+    pub(super) fn unlock_late(&self) {
+        if let Some(address) = self.fault.take_late() {
+            self.unlock(address);
+        }
+    }
+
+    /// A thread that waits for something lets others go on.
+    fn look_again_later(&self) {
+        let core = self.running.get();
+        let looks = self.looks_again.borrow_mut().insert(core);
+        debug_assert!(looks, "it left while it looked");
+        let others_go_on = {
+            let looking = self.looks_again.borrow();
+            self.arrivals.next() < u64::MAX || self.cores.goes_on_beside(&looking)
+        };
+        // What it waits for may have come since it looked.
+        let in_vain = match others_go_on {
+            true => 0,
+            false => self.looked_in_vain.get() + 1,
+        };
+        self.looked_in_vain.set(in_vain);
+        if in_vain > LOOKS_IN_VAIN_MAX {
+            panic!("{NEVER_COMES}: all others sleep");
+        }
+        self.cores.pause(core, meter::now() + LOOK_CYCLES);
+        self.leave(core);
+        self.looks_again.borrow_mut().remove(&core);
     }
 }
 
@@ -76,7 +138,8 @@ impl Hooks for Engine {
         let (core, now) = (self.running.get(), meter::now());
         // The standard library keeps one account of panics for the thread: a core that
         // panics goes on until it has been caught.
-        if core == OUTSIDE || std::thread::panicking() {
+        self.unlock_late();
+        if core == OUTSIDE || self.is_panicking() {
             return;
         }
         let turn = match self.order {
@@ -93,7 +156,7 @@ impl Hooks for Engine {
 
     fn spend(&self, cycles: u64) {
         let core = self.running.get();
-        if core == OUTSIDE || std::thread::panicking() {
+        if core == OUTSIDE || self.is_panicking() {
             return;
         }
         let now = meter::now();
@@ -118,13 +181,14 @@ impl Hooks for Engine {
     }
 
     fn lock(&self, address: u64) {
+        self.unlock_late();
         self.access(address, 1, Access::Update);
         let core = self.running.get();
         self.trace.operation(core, LOCK, 0, meter::now());
         let looked = self.locks.borrow_mut().look(address, meter::now());
         match (looked, core) {
             // A lock that is kept on purpose: the panic that tells of it goes on.
-            (Taken::No, OUTSIDE) if std::thread::panicking() && self.fault.is_planted() => return,
+            (Taken::No, OUTSIDE) if self.stands.get() && self.fault.is_planted() => return,
             (Taken::No, OUTSIDE) => return self.wait_for_lock_outside(address),
             (Taken::No, _) => return self.wait_for_lock(core, address),
             (Taken::At(time), _) if core != OUTSIDE => meter::set_now(time),
@@ -135,6 +199,7 @@ impl Hooks for Engine {
     }
 
     fn try_lock(&self, address: u64) -> bool {
+        self.unlock_late();
         self.access(address, 1, Access::Update);
         let (core, now) = (self.running.get(), meter::now());
         let mut locks = self.locks.borrow_mut();
@@ -150,16 +215,20 @@ impl Hooks for Engine {
     }
 
     fn unlocked(&self, address: u64) {
-        if self.running.get() != OUTSIDE && self.fault.keeps_lock() {
+        self.unlock_late();
+        let core = self.running.get();
+        if core != OUTSIDE && self.fault.keeps_lock() {
+            // The core does not know that it still has it.
+            *self.locks.borrow_mut().held(core) -= 1;
             return;
         }
-        let now = meter::now();
-        let next = self.locks.borrow_mut().free(address, now);
-        if let Some((next, waiting)) = next.filter(|&(next, _)| next != OUTSIDE) {
-            let handover = self.costs.handover + self.costs.spinner * waiting as u64;
-            let due = self.cores.get_lock(next, now + handover);
-            self.lower_limit(due);
+        if !self.fault.is_late(address) {
+            self.unlock(address);
         }
+    }
+
+    fn locks_held(&self) -> usize {
+        *self.locks.borrow_mut().held(self.running.get())
     }
 
     fn wait(&self, worker: usize, at_most: Option<Duration>) {
@@ -211,9 +280,12 @@ impl Hooks for Engine {
 
     fn pause(&self, time: Option<Duration>) {
         if self.running.get() != OUTSIDE {
-            return;
+            return self.look_again_later();
         }
         let before = self.switches.get();
+        if self.fault.is_planted() && before > SWITCHES_MAX {
+            panic!("{NEVER_STOPS}: {before} switches, and code outside still waits");
+        }
         let until = time.map_or(u64::MAX, |time| meter::now() + self.cycles_of(time));
         let enough = || time.is_none() && self.switches.get() != before;
         let came = self.run(until, enough);

@@ -48,7 +48,11 @@ impl Lock {
 
 /// All locks that were ever taken.
 #[derive(Default)]
-pub(super) struct Locks(HashMap<u64, Lock, Spreading>);
+pub(super) struct Locks {
+    locks: HashMap<u64, Lock, Spreading>,
+    /// How many each core has; first of all, the code outside.
+    held: Vec<usize>,
+}
 
 /// What trying to take a lock led to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,7 +69,7 @@ pub(super) enum Taken {
 impl Locks {
     /// Whether the core can have the lock at its time `now`.
     pub(super) fn look(&mut self, address: u64, now: u64) -> Taken {
-        let Some(lock) = self.0.get(&address) else {
+        let Some(lock) = self.locks.get(&address) else {
             return Taken::Now;
         };
         match (lock.holder, lock.free_from(now)) {
@@ -77,40 +81,60 @@ impl Locks {
 
     /// Gives a free lock to a core.
     pub(super) fn take(&mut self, address: u64, core: usize, now: u64) {
-        if self.0.len() >= LOCKS_MAX {
-            self.0
+        if self.locks.len() >= LOCKS_MAX {
+            self.locks
                 .retain(|_, lock| lock.holder.is_some() || lock.freed_at > now);
         }
-        let lock = self.0.entry(address).or_default();
+        let lock = self.locks.entry(address).or_default();
         debug_assert!(lock.holder.is_none(), "a lock has one holder");
         lock.holder = Some(core);
         lock.taken_at = now;
+        *self.held(core) += 1;
     }
 
     /// A core waits until it is given the lock.
     pub(super) fn wait(&mut self, address: u64, core: usize) {
-        self.0.entry(address).or_default().waiters.push_back(core);
+        self.locks
+            .entry(address)
+            .or_default()
+            .waiters
+            .push_back(core);
     }
 
     /// Whether a core has the lock.
     pub(super) fn is_held_by(&self, address: u64, core: usize) -> bool {
-        self.0
+        self.locks
             .get(&address)
             .is_some_and(|lock| lock.holder == Some(core))
+    }
+
+    /// How many locks a core has.
+    pub(super) fn held(&mut self, core: usize) -> &mut usize {
+        let at = core.wrapping_add(1);
+        if at >= self.held.len() {
+            self.held.resize(at + 1, 0);
+        }
+        &mut self.held[at]
     }
 
     /// Frees a lock, or gives it to who waits longest: returns that one, and how many
     /// wait on.
     pub(super) fn free(&mut self, address: u64, now: u64) -> Option<(usize, usize)> {
-        let lock = self.0.get_mut(&address)?;
-        lock.holder = lock.waiters.pop_front();
+        let lock = self.locks.get_mut(&address)?;
+        let (before, next) = (lock.holder, lock.waiters.pop_front());
+        lock.holder = next;
         lock.held[lock.oldest] = (lock.taken_at, now);
         lock.oldest = (lock.oldest + 1) % HELD_MAX;
         lock.freed_at = lock.freed_at.max(now);
-        if lock.holder.is_some() {
+        if next.is_some() {
             lock.taken_at = now;
         }
-        Some((lock.holder?, lock.waiters.len()))
+        let waiting = lock.waiters.len();
+        if let Some(before) = before {
+            *self.held(before) -= 1;
+        }
+        *self.held(next?) += 1;
+        Some((next?, waiting))
     }
 }
 
@@ -127,6 +151,7 @@ mod tests {
         locks.wait(64, 2);
         locks.wait(64, 1);
         assert_eq!(locks.free(64, 9), Some((2, 1)));
+        assert_eq!([0, 1, 2].map(|core| *locks.held(core)), [0, 0, 1]);
         assert!(locks.is_held_by(64, 2) && !locks.is_held_by(64, 1));
         assert_eq!(locks.free(64, 12), Some((1, 0)));
         assert_eq!(locks.free(64, 15), None);

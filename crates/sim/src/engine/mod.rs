@@ -42,6 +42,7 @@ mod tests;
 mod turns;
 
 use core::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
 use std::io;
 
 use self::arrivals::Arrivals;
@@ -63,12 +64,20 @@ pub(crate) const DEADLOCK: &str = "a deadlock";
 /// What is said begins so when code outside waits, and nothing goes on any more.
 pub(crate) const NEVER_COMES: &str = "what is waited for outside of the workers will never come";
 
+/// What is said begins so when workers do not end that should.
+pub(crate) const NEVER_ENDS: &str = "the runtime was stopped and does not end";
+
+/// What is said begins so when the machine goes on for ever.
+pub(crate) const NEVER_STOPS: &str = "the machine never stops";
+
 /// In place of a core: the code outside of all of them, which takes no time.
 const OUTSIDE: usize = usize::MAX;
 
 /// The machine.
 pub(crate) struct Engine {
     cores: Cores,
+    /// How many cores have workers: they come first.
+    workers: usize,
     /// The CPU of each core in the topology.
     cpus: Box<[usize]>,
     stacks: Box<[RefCell<Option<Stack>>]>,
@@ -89,6 +98,13 @@ pub(crate) struct Engine {
     fault: Planted,
     /// The cores were left for good.
     given_up: Cell<bool>,
+    /// Threads that wait for something, and look again and again.
+    looks_again: RefCell<BTreeSet<usize>>,
+    looked_in_vain: Cell<u32>,
+    /// A deadlock has been told of.
+    stands: Cell<bool>,
+    /// Cores that panic, and wait for a lock meanwhile.
+    left_panicking: Cell<u32>,
 }
 
 /// A running hash of what happened.
@@ -132,14 +148,22 @@ enum Next {
 
 impl Engine {
     /// A machine, and what things take on it: for whoever installs it.
-    fn new(settings: Settings, cpus: Box<[usize]>) -> (Self, Tariff) {
+    fn new(settings: Settings, cpus: &[usize]) -> (Self, Tariff) {
+        let workers = cpus.len();
+        // Threads have numbers that no CPU of a worker has.
+        let beyond = cpus.iter().max().map_or(0, |most| most + 1);
+        let threads = beyond..beyond + settings.threads;
+        let cpus: Box<[usize]> = cpus.iter().copied().chain(threads).collect();
+        let cores = Cores::new(cpus.len());
+        (workers..cpus.len()).for_each(|core| cores.end(core));
         let seed = match settings.order {
             Order::Random { seed, .. } => seed,
             Order::Time { .. } => 0,
         };
         let tariff = settings.costs.tariff(settings.memory, settings.trace);
         let engine = Self {
-            cores: Cores::new(cpus.len()),
+            cores,
+            workers,
             stacks: cpus.iter().map(|_| RefCell::new(None)).collect(),
             leaves: cpus.iter().map(|_| Leave::default()).collect(),
             cpus,
@@ -159,6 +183,10 @@ impl Engine {
             switches: Cell::new(0),
             fault: Planted::default(),
             given_up: Cell::new(false),
+            looks_again: RefCell::default(),
+            looked_in_vain: Cell::new(0),
+            stands: Cell::new(false),
+            left_panicking: Cell::new(0),
         };
         (engine, tariff)
     }
@@ -168,6 +196,17 @@ impl Engine {
         let stack = Stack::new(&self.leaves[core], worker)?;
         *self.stacks[core].borrow_mut() = Some(stack);
         Ok(())
+    }
+
+    /// Does something on a core that has no worker, or here if none is free.
+    fn start_thread(&self, body: impl FnOnce() + 'static) {
+        let Some(core) = self.cores.ended_behind(self.workers) else {
+            return body();
+        };
+        // Without memory for its stack it does nothing: the program has less to do.
+        if self.start(core, body).is_ok() {
+            self.cores.begin(core, meter::now());
+        }
     }
 
     /// Chooses what goes on next, no later than `until`.
@@ -258,6 +297,7 @@ impl Engine {
     /// The core that runs leaves, to go on when the engine comes back to it.
     #[inline(always)]
     fn leave(&self, core: usize) {
+        self.unlock_late();
         if meter::take_turns() {
             self.cores.work(core);
         }

@@ -66,6 +66,7 @@ impl Settings {
             overlap: machine.memory.sequential_overlap,
         };
         let settings = Self {
+            threads: 0,
             topology,
             hertz: machine.frequency_hz as f64,
             costs: Costs::on(machine, policy),

@@ -135,6 +135,9 @@ pub enum Order {
 pub struct Settings {
     /// Its cores, for the order in which thieves look for victims.
     pub topology: Topology,
+    /// How many threads there may be beside the workers, on cores of their own: see
+    /// [`Outside::thread`](super::Outside::thread). Only where all memory is alike.
+    pub threads: usize,
     /// Cycles a second.
     pub hertz: f64,
     /// What the scheduler and the system take.
@@ -174,6 +177,7 @@ impl Settings {
     pub fn of(spec: &Spec) -> Result<Self, TopologyError> {
         Ok(Self {
             topology: Topology::synthetic(spec)?,
+            threads: 0,
             hertz: 2.33e9,
             costs: Costs::default(),
             idle: Idle::Sleep,

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use super::cores::Doing;
-use super::{DEADLOCK, Engine, MachineFault, OUTSIDE, Outside, Settings};
+use super::{DEADLOCK, Engine, MachineFault, NEVER_ENDS, OUTSIDE, Outside, Settings};
 use crate::mely::simulated::{Installed, Workers, install, meter};
 use crate::mely::{BuildError, Builder, Handle, ShutdownError, ShutdownReport};
 
@@ -105,7 +105,7 @@ impl Simulation {
         let metrics = workers.handle().metrics();
         let cpus: Box<[usize]> = metrics.workers.iter().flat_map(|w| w.core).collect();
         let cores = cpus.len();
-        let (engine, tariff) = Engine::new(settings, cpus);
+        let (engine, tariff) = Engine::new(settings, &cpus);
         let engine = Rc::new(engine);
         for core in 0..cores {
             let workers = Rc::clone(&workers);
@@ -215,7 +215,7 @@ impl Simulation {
 
     /// Since when each worker sleeps, of those that do, in cycles.
     pub fn asleep(&self) -> impl Iterator<Item = Option<u64>> {
-        self.engine.cores.asleep()
+        self.engine.cores.asleep().take(self.engine.workers)
     }
 
     /// Breaks the machine, or mends it: for tests of what finds bugs.
@@ -239,7 +239,7 @@ impl Simulation {
     ///
     /// # Panics
     ///
-    /// On a deadlock.
+    /// On a deadlock, and if a worker does not end.
     pub fn shutdown(self, deadline: Duration) -> Result<ShutdownReport, ShutdownError> {
         let end = self.now().saturating_add(self.cycles(deadline));
         let poll = self.cycles(DRAIN_POLL);
@@ -252,14 +252,25 @@ impl Simulation {
                 Err(error) => panic!("{error}"),
             }
         }
-        if let Err(error) = self.end() {
-            panic!("{error}");
+        match self.end() {
+            Ok(Outcome::Ended) => {}
+            Ok(_) => {
+                let cores = self.engine.cores.that(|doing| doing != Doing::Ended);
+                panic!("{NEVER_ENDS}: workers {cores:?} sleep")
+            }
+            Err(error) => panic!("{error}"),
         }
         let report = self.workers.end();
         match report.abandoned.is_empty() {
             true => Ok(report),
             false => Err(ShutdownError { report }),
         }
+    }
+
+    /// Tells all workers to end after the event that they run, and does not wait for
+    /// that: a shutdown that gives up on one which is held.
+    pub fn stop(&self) {
+        self.workers.stop();
     }
 
     /// Makes all workers end.

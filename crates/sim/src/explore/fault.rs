@@ -15,6 +15,8 @@ pub enum Fault {
     ExtraPost,
     /// A panic poisons its color although nobody asked for that.
     SilentPoison,
+    /// A panic poisons nothing although it should.
+    LaxPoison,
     /// Every other wake-up is lost.
     LostWake,
     /// Batches are as long as there are events.
@@ -27,8 +29,24 @@ pub enum Fault {
     ClockAhead,
     /// Cancelling a timer says that it did, and does nothing.
     DeafCancel,
+    /// What destructors post is dropped.
+    LostParting,
     /// The state of the first color is never dropped.
     KeptState,
+    /// A state is dropped as soon as the program drops its own reference.
+    EarlyFree,
+    /// A value that an event holds is never dropped.
+    KeptValue,
+    /// A waker is not called, as another one has taken its place.
+    DeafWaker,
+    /// A worker runs some events after it has lain down.
+    LiesOn,
+    /// Some locks are freed too late.
+    LateUnlock,
+    /// Nobody is woken to see that the runtime was stopped.
+    LostStop,
+    /// The runtime is not stopped, but drains.
+    LateStop,
     /// Workers keep the locks that they free.
     KeptLock,
     /// Workers that have nothing to do look for work for ever.
@@ -39,18 +57,27 @@ pub enum Fault {
 
 impl Fault {
     /// All of them.
-    pub const ALL: [Fault; 14] = [
+    pub const ALL: [Fault; 23] = [
         Fault::TwoOwners,
         Fault::SwappedPosts,
         Fault::ExtraPost,
         Fault::SilentPoison,
+        Fault::LaxPoison,
         Fault::LostWake,
         Fault::LongBatch,
         Fault::LoosePin,
         Fault::WideBound,
         Fault::ClockAhead,
         Fault::DeafCancel,
+        Fault::LostParting,
         Fault::KeptState,
+        Fault::EarlyFree,
+        Fault::KeptValue,
+        Fault::DeafWaker,
+        Fault::LiesOn,
+        Fault::LateUnlock,
+        Fault::LostStop,
+        Fault::LateStop,
         Fault::KeptLock,
         Fault::NoSleep,
         Fault::PanicAsleep,
@@ -63,13 +90,16 @@ impl Fault {
             Fault::TwoOwners => "serial",
             Fault::SwappedPosts => "order",
             Fault::ExtraPost => "account",
-            Fault::SilentPoison => "loss",
+            Fault::SilentPoison | Fault::LaxPoison | Fault::LostParting => "loss",
             Fault::LostWake => "sleep",
             Fault::LongBatch => "fair",
             Fault::LoosePin => "pinned",
             Fault::WideBound => "bounded",
             Fault::ClockAhead | Fault::DeafCancel => "timers",
-            Fault::KeptState => "freed",
+            Fault::KeptState | Fault::EarlyFree | Fault::KeptValue => "freed",
+            Fault::DeafWaker => "woken",
+            Fault::LiesOn | Fault::LateUnlock => "unlocked",
+            Fault::LostStop | Fault::LateStop => "ends",
             Fault::KeptLock => "deadlock",
             Fault::NoSleep => "endless",
             Fault::PanicAsleep => "crash",
@@ -84,9 +114,18 @@ impl Fault {
                 one_in: 3,
                 cycles: 100_000,
             }),
-            Fault::KeptLock => Some(MachineFault::KeepsLocks { after: 40 }),
+            Fault::LateUnlock => Some(MachineFault::UnlocksLate { one_in: 3 }),
+            Fault::KeptLock => Some(MachineFault::KeepsLocks { after: 20 }),
             Fault::NoSleep => Some(MachineFault::NeverSleeps),
             Fault::PanicAsleep => Some(MachineFault::PanicsAsleep { one_in: 5 }),
+            _ => None,
+        }
+    }
+
+    /// What it does to the machine while the runtime ends.
+    pub(super) const fn of_ending_machine(self) -> Option<MachineFault> {
+        match self {
+            Fault::LostStop => Some(MachineFault::LosesWakes { one_in: 1 }),
             _ => None,
         }
     }

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use fastrand::Rng;
 
-use super::program::{Action, Arrival, ColorPlan, End, Event, How, Kind, Program};
+use super::program::{
+    Action, Arrival, ColorPlan, End, Event, How, Kind, LONG_CYCLES, Program, Woken,
+};
 use crate::mely::Policy;
 
 /// The most cores that a random program has, as the papers' machine.
@@ -13,6 +15,9 @@ pub const CORES_MAX: usize = 8;
 /// How many events an arrival may lead to, about: small enough that a program takes
 /// milliseconds, large enough for batches and steals.
 const EVENTS_PER_ARRIVAL: u32 = 60;
+
+/// The same for the destructor of a state.
+const EVENTS_OF_STATE: u32 = 12;
 
 /// When the last arrival comes, and how late timers fire, in cycles: some long events.
 const SPAN_CYCLES: u64 = 600_000;
@@ -31,16 +36,19 @@ impl Program {
         let mut chance = Rng::with_seed(seed);
         let cores = chance.usize(1..=CORES_MAX);
         let policy = Policy::ALL[chance.usize(..Policy::ALL.len())];
-        let colors: Vec<_> = (0..chance.u16(1..=6))
+        let mut colors: Vec<_> = (0..chance.u16(1..=6))
             .map(|number| color(&mut chance, number))
             .collect();
         let mut draw = Draw {
             colors: colors.len(),
+            ends: chance.u32(..8) == 0,
             chance: &mut chance,
         };
         let arrivals = (0..draw.chance.usize(1..=4)).map(|_| draw.arrival());
         let arrivals = arrivals.collect();
         let end = draw.end();
+        colors.iter_mut().for_each(|color| draw.state(color));
+        let (late, late_cycles) = draw.late();
         Self {
             cores,
             policy,
@@ -50,6 +58,8 @@ impl Program {
             colors,
             arrivals,
             end,
+            late,
+            late_cycles,
         }
     }
 }
@@ -62,7 +72,7 @@ fn color(chance: &mut Rng, number: u16) -> ColorPlan {
         home: chance.usize(..CORES_MAX),
         pinned: chance.u32(..4) == 0,
         capacity: (chance.u32(..4) == 0).then(|| chance.usize(1..=8)),
-        number: None,
+        ..ColorPlan::default()
     };
     match chance.u32(..6) {
         // Nobody says where such a color is, nor how many events it may have.
@@ -78,6 +88,8 @@ fn color(chance: &mut Rng, number: u16) -> ColorPlan {
 
 struct Draw<'a> {
     colors: usize,
+    /// Events may tell the program to end.
+    ends: bool,
     chance: &'a mut Rng,
 }
 
@@ -87,10 +99,12 @@ impl Draw<'_> {
             true => 0,
             false => self.chance.u64(..SPAN_CYCLES),
         };
+        let thread = self.chance.u32(..3) == 0;
         let actions = self.chance.u32(1..=4);
         let does = (0..actions).map(|_| self.outside(EVENTS_PER_ARRIVAL / actions));
         Arrival {
             at_cycles,
+            thread,
             does: does.collect(),
         }
     }
@@ -104,9 +118,55 @@ impl Draw<'_> {
         }
     }
 
+    /// What a state keeps, and what its destructor does.
+    fn state(&mut self, color: &mut ColorPlan) {
+        let keeps = match self.chance.u32(..4) {
+            0 => self.chance.usize(1..=2),
+            _ => 0,
+        };
+        color.keeps = (0..keeps).map(|_| self.color()).collect();
+        color.keeps_handle = self.chance.u32(..8) == 0;
+        if self.chance.u32(..3) == 0 {
+            color.last = self.last(EVENTS_OF_STATE);
+        }
+    }
+
+    /// What is done after the end, and how much after.
+    fn late(&mut self) -> (Vec<Action>, u64) {
+        let actions = match self.chance.u32(..3) {
+            0 => self.chance.u32(1..=4),
+            _ => 0,
+        };
+        let late = (0..actions).map(|_| self.outside(EVENTS_OF_STATE));
+        (late.collect(), self.chance.u64(..2 * LONG_CYCLES))
+    }
+
+    /// What a destructor does that leads to so many events at most.
+    fn last(&mut self, events: u32) -> Vec<Action> {
+        let actions = self.chance.u32(1..=2);
+        let mut last: Vec<_> = (0..actions)
+            .map(|_| match self.chance.u32(..12) {
+                0 => self.cancel(),
+                1 => Action::DropHandle,
+                2 => Action::Drop {
+                    color: self.color(),
+                },
+                3 => self.after(events / actions),
+                4 => self.post_fresh(events / actions),
+                5 => self.ask(events / actions),
+                6 => self.task(events / actions),
+                _ => self.post(events / actions),
+            })
+            .collect();
+        if self.chance.u32(..8) == 0 {
+            last.push(Action::Panic);
+        }
+        last
+    }
+
     /// Something that can be done outside, and leads to so many events at most.
     fn outside(&mut self, events: u32) -> Action {
-        match self.chance.u32(..12) {
+        match self.chance.u32(..14) {
             0 => Action::Drop {
                 color: self.color(),
             },
@@ -117,13 +177,15 @@ impl Draw<'_> {
             5 => Action::With {
                 color: self.color(),
             },
+            6 => self.ask(events),
+            7 => Action::DropHandle,
             _ => self.post(events),
         }
     }
 
     /// Something that a handler does.
     fn inside(&mut self, events: u32) -> Action {
-        match self.chance.u32(..26) {
+        match self.chance.u32(..31) {
             0 => Action::Drop {
                 color: self.color(),
             },
@@ -137,6 +199,12 @@ impl Draw<'_> {
             }
             13..=19 => self.post(events),
             20 | 21 => self.task(events),
+            22..=24 => self.ask(events),
+            25 => Action::LetGo,
+            26 => match self.ends {
+                true => Action::End,
+                false => Action::DropHandle,
+            },
             _ => Action::Spend(self.chance.u64(1..300)),
         }
     }
@@ -184,6 +252,21 @@ impl Draw<'_> {
         }
     }
 
+    fn ask(&mut self, events: u32) -> Action {
+        let woken = [
+            Woken::Looks,
+            Woken::Posts,
+            Woken::Panics,
+            Woken::PanicsDropped,
+        ];
+        Action::Ask {
+            color: self.color(),
+            task: self.chance.u32(..3) == 0,
+            woken: woken[self.chance.usize(..woken.len())],
+            event: self.event(events),
+        }
+    }
+
     fn post_fresh(&mut self, events: u32) -> Action {
         let times = self.times(events);
         let event = self.event(events / times);
@@ -210,7 +293,12 @@ impl Draw<'_> {
             2..=5 => Kind::Short,
             _ => Kind::Plain,
         };
-        let events = events.saturating_sub(1);
+        let mut events = events.saturating_sub(1);
+        let mut last = Vec::new();
+        if events > 0 && self.chance.u32(..6) == 0 {
+            last = self.last(events / 2);
+            events -= events / 2;
+        }
         let actions = self.chance.u32(0..=events.min(4));
         let mut does: Vec<_> = (0..actions)
             .map(|_| self.inside(events / actions))
@@ -218,6 +306,6 @@ impl Draw<'_> {
         if self.chance.u32(..16) == 0 {
             does.push(Action::Panic);
         }
-        Arc::new(Event { kind, does })
+        Arc::new(Event { kind, does, last })
     }
 }

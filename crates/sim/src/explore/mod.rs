@@ -2,7 +2,10 @@
 //! the scheduler checked after each step.
 //!
 //! A seed makes a [`Program`]: plain data, that says what posts what to which color,
-//! and when. [`execute`] runs it on a simulated machine on which any core may go on at
+//! and when: handlers, destructors of states and of values that events hold, wakers that
+//! panic, threads that come and go, code that goes on after the runtime was told to end.
+//! States refer to their own colors, to each other's and to the runtime.
+//! [`execute`] runs it on a simulated machine on which any core may go on at
 //! any operation on shared memory, by the same seed. Whatever is seen of it, from
 //! inside its handlers and from the machine, goes through all checks; what breaks an
 //! invariant is made smaller by [`shrink`].
@@ -16,9 +19,12 @@
 //! | `fair` | a color waits at most two batches of each other color of its core: one, and the rest of the one that runs |
 //! | `pinned` | a pinned color runs on its core |
 //! | `bounded` | no more events are pending than a color may have |
-//! | `loss` | what was accepted runs; a panic loses its event alone |
+//! | `loss` | what was accepted runs, posted by a destructor or not; a panic loses its event alone, or poisons its color, which runs nothing more |
 //! | `timers` | no timer fires early, none after it was cancelled |
-//! | `freed` | each state is dropped once, no event is left |
+//! | `freed` | each state is dropped once, never beside an event of its color that runs or is pending; each event runs or is dropped, once; nothing of the program is left |
+//! | `woken` | a waker that waits for an answer is called once, when that is there |
+//! | `unlocked` | no handler, destructor or waker is called under a lock, or by a worker that has lain down |
+//! | `ends` | a runtime that is stopped ends, after its handlers, and begins no more than each worker was about to |
 //! | `deadlock`, `endless`, `crash` | the scheduler goes on, comes to an end, and does not panic |
 //!
 //! Each has a bug planted ([`Fault`]) that it must find.
@@ -30,14 +36,14 @@ mod generate;
 mod program;
 mod run;
 mod shrink;
-mod waiting;
+mod text;
 mod watch;
 
 use core::fmt;
 
 pub use self::fault::Fault;
 pub use self::generate::CORES_MAX;
-pub use self::program::{Action, Arrival, ColorPlan, End, Event, How, Kind, Program};
+pub use self::program::{Action, Arrival, ColorPlan, End, Event, How, Kind, Program, Woken};
 pub use self::run::{Run, execute};
 pub use self::shrink::{Shrunken, shrink};
 

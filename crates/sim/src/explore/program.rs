@@ -1,6 +1,5 @@
 //! Programs as plain data: what posts what to which color, and when.
 
-use core::fmt;
 use std::sync::Arc;
 
 use crate::mely::{Policy, QueueKind};
@@ -11,8 +10,8 @@ pub(super) const LONG_CYCLES: u64 = 100_000;
 
 /// A program, and the machine and schedule that it runs on.
 ///
-/// It ends by itself: what events post is a tree. Its text ([`fmt::Display`]) is what a
-/// failure is reported with.
+/// It ends by itself: what events and destructors post is a tree. Its text
+/// ([`Display`](core::fmt::Display)) is what a failure is reported with.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Program {
     /// Cores of the machine, 1 at least.
@@ -31,10 +30,15 @@ pub struct Program {
     pub arrivals: Vec<Arrival>,
     /// How it ends.
     pub end: End,
+    /// What is done outside once it was told to end: beside workers that are held in
+    /// their handlers, or after all of them.
+    pub late: Vec<Action>,
+    /// So many cycles after.
+    pub late_cycles: u64,
 }
 
 /// A color that is to be made.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ColorPlan {
     /// The worker that it begins on, modulo the number of workers.
     pub home: usize,
@@ -45,6 +49,12 @@ pub struct ColorPlan {
     /// It is the color of that small number, which says where it begins; no other
     /// color of the program has it.
     pub number: Option<u16>,
+    /// The colors to which its state has references, by number; perhaps itself.
+    pub keeps: Vec<usize>,
+    /// Its state has a handle of the runtime.
+    pub keeps_handle: bool,
+    /// What the destructor of its state does.
+    pub last: Vec<Action>,
 }
 
 impl ColorPlan {
@@ -66,6 +76,8 @@ impl ColorPlan {
 pub struct Arrival {
     /// Cycles since the beginning.
     pub at_cycles: u64,
+    /// By a thread of its own, beside the workers.
+    pub thread: bool,
     /// What only a handler can do is left out.
     pub does: Vec<Action>,
 }
@@ -90,6 +102,22 @@ pub struct Event {
     pub kind: Kind,
     /// What it does.
     pub does: Vec<Action>,
+    /// What the destructor of a value does that it holds, run or not. The value has
+    /// references to all colors that it needs.
+    pub last: Vec<Action>,
+}
+
+/// What the waker does that waits for an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Woken {
+    /// It looks whether the answer is there.
+    Looks,
+    /// It posts an event to the color that was called.
+    Posts,
+    /// It panics.
+    Panics,
+    /// Another waker takes its place; its destructor panics.
+    PanicsDropped,
 }
 
 /// How an event is posted to a color.
@@ -136,6 +164,18 @@ pub enum Action {
         /// What it calls.
         event: Arc<Event>,
     },
+    /// Calls a color, by a task of it or by itself, and polls the answer with a waker
+    /// of the program's own.
+    Ask {
+        /// By number.
+        color: usize,
+        /// A task of the color makes the call.
+        task: bool,
+        /// What the waker does.
+        woken: Woken,
+        /// What it calls.
+        event: Arc<Event>,
+    },
     /// Posts to its own color.
     PostSelf {
         /// How often in a row.
@@ -169,6 +209,12 @@ pub enum Action {
         /// By number.
         color: usize,
     },
+    /// Drops what the state of its color keeps.
+    LetGo,
+    /// Drops the program's handle of the runtime.
+    DropHandle,
+    /// Tells the program to end now, and goes on for long.
+    End,
     /// Panics: the last thing that it does.
     Panic,
 }
@@ -196,6 +242,7 @@ impl Action {
         match self {
             Action::Post { event, .. }
             | Action::Task { event, .. }
+            | Action::Ask { event, .. }
             | Action::PostSelf { event, .. }
             | Action::PostFresh { event, .. }
             | Action::After { event, .. } => Some(event),
@@ -204,84 +251,45 @@ impl Action {
     }
 
     /// The same, but the event that it posts does this.
-    pub(super) fn with_children(&self, does: Vec<Action>) -> Action {
-        let mut changed = self.clone();
+    pub(super) fn with_event(&self, changed: Event) -> Action {
+        let mut action = self.clone();
         if let Action::Post { event, .. }
         | Action::Task { event, .. }
+        | Action::Ask { event, .. }
         | Action::PostSelf { event, .. }
         | Action::PostFresh { event, .. }
-        | Action::After { event, .. } = &mut changed
+        | Action::After { event, .. } = &mut action
         {
-            let kind = event.kind;
-            *event = Arc::new(Event { kind, does });
+            *event = Arc::new(changed);
         }
-        changed
+        action
     }
-}
 
-impl fmt::Display for Program {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Program { cores, policy, .. } = self;
-        write!(f, "{cores} cores, {policy}, schedule {}", self.schedule)?;
-        if let Some(batch) = self.batch {
-            write!(f, ", batches of {batch}")?;
-        }
-        let after_panic = match self.poison {
-            true => "poisons its color",
-            false => "loses its event",
+    /// The colors that it needs, by number.
+    pub(super) fn colors(&self) -> impl Iterator<Item = usize> {
+        let (one, other) = match *self {
+            Action::Post { color, .. }
+            | Action::After { color, .. }
+            | Action::Ask { color, .. }
+            | Action::With { color }
+            | Action::Drop { color } => (Some(color), None),
+            Action::Task { color, to, .. } => (Some(color), Some(to)),
+            _ => (None, None),
         };
-        writeln!(f, ", a panic {after_panic}")?;
-        for (number, color) in self.colors.iter().enumerate() {
-            write!(f, "color {number}: home {}", color.home(*cores))?;
-            if let Some(small) = color.number {
-                write!(f, ", of number {small}")?;
-            }
-            if color.pinned {
-                f.write_str(", pinned")?;
-            }
-            if let Some(capacity) = color.capacity {
-                write!(f, ", capacity {capacity}")?;
-            }
-            writeln!(f)?;
-        }
-        for arrival in &self.arrivals {
-            writeln!(f, "outside, at {}:", arrival.at_cycles)?;
-            write_actions(f, &arrival.does, 1)?;
-        }
-        match self.end {
-            End::Quiet => writeln!(f, "shuts down when all is quiet"),
-            End::Drain { at_cycles } => writeln!(f, "drains at {at_cycles}"),
-            End::Stop { at_cycles } => writeln!(f, "stops at {at_cycles}"),
-        }
+        one.into_iter().chain(other)
     }
-}
 
-fn write_actions(f: &mut fmt::Formatter<'_>, does: &[Action], depth: usize) -> fmt::Result {
-    for action in does {
-        write!(f, "{:1$}", "", 2 * depth)?;
-        match action {
-            Action::Spend(cycles) => write!(f, "spend {cycles}")?,
-            Action::Post {
-                color, how, times, ..
-            } => write!(f, "{how:?} to {color}, {times} times")?,
-            Action::With { color } => write!(f, "wait for a section under {color}")?,
-            Action::Task {
-                color, to, times, ..
-            } => write!(f, "spawn on {color} what calls {to}, {times} times")?,
-            Action::PostSelf { times, .. } => write!(f, "post to its own color, {times} times")?,
-            Action::PostFresh { times, .. } => write!(f, "post to {times} fresh colors")?,
-            Action::After { cycles, color, .. } => write!(f, "post to {color} after {cycles}")?,
-            Action::Cancel { back } => write!(f, "cancel the timer set {back} before the last")?,
-            Action::Drop { color } => write!(f, "drop the handle of {color}")?,
-            Action::Panic => f.write_str("panic")?,
-        }
-        match action.event() {
-            Some(event) => {
-                writeln!(f, ": {:?}", event.kind)?;
-                write_actions(f, &event.does, depth + 1)?;
-            }
-            None => writeln!(f)?,
-        }
+    /// The same, to be changed.
+    pub(super) fn colors_mut(&mut self) -> impl Iterator<Item = &mut usize> {
+        let (one, other) = match self {
+            Action::Post { color, .. }
+            | Action::After { color, .. }
+            | Action::Ask { color, .. }
+            | Action::With { color }
+            | Action::Drop { color } => (Some(color), None),
+            Action::Task { color, to, .. } => (Some(color), Some(to)),
+            _ => (None, None),
+        };
+        one.into_iter().chain(other)
     }
-    Ok(())
 }

@@ -1,7 +1,8 @@
 //! A program, run and watched.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,11 +11,16 @@ use super::act::{Running, builder};
 use super::checks::Seen;
 use super::fault::Fault;
 use super::program::{End, Program};
-use crate::engine::{DEADLOCK, NEVER_COMES, Outcome, Settings, Simulation};
+use crate::engine::{
+    DEADLOCK, NEVER_COMES, NEVER_ENDS, NEVER_STOPS, Outcome, Settings, Simulation,
+};
 
 /// A program of some hundred events that has not ended after so many switches between
 /// cores never will: the longest of 100 000 took a tenth.
 const SWITCHES_MAX: u64 = 2_000_000;
+
+/// How many threads run beside the workers at most.
+const THREADS_MAX: usize = 3;
 
 /// More than any program takes, in virtual time.
 const LONG_ENOUGH: Duration = Duration::from_secs(1_000);
@@ -57,11 +63,11 @@ pub fn execute(program: &Program, fault: Option<Fault>) -> Run {
         Ok(watched) => watched,
         Err(error) => return Run::broken("machine", error),
     };
-    let running = Arc::clone(&watched.running);
+    let spare = Rc::clone(&watched.spare);
     let run = catch_unwind(AssertUnwindSafe(|| watched.run(program)));
     run.unwrap_or_else(|panic| {
         // What a scheduler that panicked has locked is locked for ever.
-        std::mem::forget(running);
+        std::mem::forget(spare.take());
         let text = panic.downcast_ref::<String>().map(String::as_str);
         let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
         let text = text.unwrap_or("with something that is no text");
@@ -69,6 +75,8 @@ pub fn execute(program: &Program, fault: Option<Fault>) -> Run {
             // Noticed by code outside, which waits there.
             text if text.starts_with(DEADLOCK) => Run::broken("deadlock", text.to_owned()),
             text if text.starts_with(NEVER_COMES) => Run::broken("sleep", text.to_owned()),
+            text if text.starts_with(NEVER_STOPS) => Run::broken("endless", text.to_owned()),
+            text if text.starts_with(NEVER_ENDS) => Run::broken("ends", text.to_owned()),
             text => Run::broken("crash", format!("the scheduler panicked: {text}")),
         }
     })
@@ -77,6 +85,8 @@ pub fn execute(program: &Program, fault: Option<Fault>) -> Run {
 struct Watched {
     simulation: Simulation,
     running: Arc<Running>,
+    /// The same, for who sees a panic.
+    spare: Rc<Cell<Option<Arc<Running>>>>,
     /// Since when each worker sleeps; kept for its memory.
     asleep: RefCell<Vec<Option<u64>>>,
 }
@@ -84,22 +94,29 @@ struct Watched {
 impl Watched {
     fn new(program: &Program, fault: Option<Fault>) -> Result<Self, String> {
         let settings = Settings::random(program.cores, program.schedule);
-        let settings = settings.map_err(|error| error.to_string())?;
+        let settings = Settings {
+            threads: THREADS_MAX,
+            ..settings.map_err(|error| error.to_string())?
+        };
         let simulation = Simulation::new(builder(program, fault), settings);
         let simulation = simulation.map_err(|error| error.to_string())?;
         simulation.plant(fault.and_then(Fault::of_machine));
         let running = Running::new(program, fault, simulation.handle());
         for arrival in &program.arrivals {
             let (running, arrival) = (Arc::clone(&running), arrival.clone());
-            let handle = simulation.handle().clone();
             simulation.at(arrival.at_cycles, move |outside| {
                 let now = outside.now();
                 running.watch.see(Seen::Step { now, asleep: &[] });
-                running.act_outside(&arrival.does, &handle);
+                match arrival.thread {
+                    true => outside.thread(move || running.act_outside(&arrival.does)),
+                    false => running.act_outside(&arrival.does),
+                }
             });
         }
+        let spare = Rc::new(Cell::new(Some(Arc::clone(&running))));
         Ok(Self {
             simulation,
+            spare,
             running,
             asleep: RefCell::default(),
         })
@@ -111,7 +128,10 @@ impl Watched {
             End::Drain { at_cycles } | End::Stop { at_cycles } => at_cycles,
         };
         let ran = self.simulation.run_while(|| {
-            self.simulation.now() < until && self.goes_on() && self.is_fine_after_step()
+            self.simulation.now() < until
+                && self.goes_on()
+                && self.is_fine_after_step()
+                && !self.running.ends()
         });
         match ran {
             Err(error) => return self.broken("deadlock", error.to_string()),
@@ -127,7 +147,7 @@ impl Watched {
         if let Some(Violation { invariant, what }) = self.running.watch.violation() {
             return self.broken(invariant, what);
         }
-        self.end(matches!(program.end, End::Stop { .. }))
+        self.end(program)
     }
 
     fn goes_on(&self) -> bool {
@@ -146,22 +166,35 @@ impl Watched {
     /// Gives up: what the scheduler would do now means nothing any more. What belongs
     /// to it may be locked for ever, and is never dropped.
     fn broken(self, invariant: &'static str, what: String) -> Run {
+        self.running.watch.give_up();
         self.simulation.abandon();
         std::mem::forget(self.running);
         Run::broken(invariant, what)
     }
 
-    fn end(self, at_once: bool) -> Run {
+    fn end(self, program: &Program) -> Run {
+        let at_once = matches!(program.end, End::Stop { .. });
+        let late = self.set_late(program);
         let Self {
             simulation,
             running,
+            spare,
             ..
         } = self;
         let watch = Arc::clone(&running.watch);
+        let fault = running.fault();
         watch.see(Seen::Ending { at_once });
-        simulation.plant(None);
+        simulation.plant(fault.and_then(Fault::of_ending_machine));
         let handle = simulation.handle().clone();
-        let deadline = if at_once { Duration::ZERO } else { LONG_ENOUGH };
+        let mut deadline = LONG_ENOUGH;
+        if at_once && fault != Some(Fault::LateStop) {
+            deadline = Duration::ZERO;
+            simulation.stop();
+            // Whoever stops it may not wait for a worker that is held.
+            if let Err(error) = simulation.run_until(simulation.now() + program.late_cycles) {
+                panic!("{error}");
+            }
+        }
         let (counts, hash) = (simulation.counts(), simulation.trace_hash());
         let report = match simulation.shutdown(deadline) {
             Ok(report) => report,
@@ -173,14 +206,31 @@ impl Watched {
             report: &report,
         });
         drop(handle);
+        late();
         running.clear();
-        drop(running);
-        watch.see(Seen::Gone);
+        drop((running, spare.take()));
+        let left = Arc::strong_count(&watch) - 1;
+        watch.see(Seen::Gone { left });
         Run {
             hash: hash ^ watch.hash(),
             events: watch.events(),
             switches: counts.switches,
             violation: watch.violation(),
         }
+    }
+
+    /// Lets happen what comes late: when its time has come, or else when it is asked for
+    /// by what this returns.
+    fn set_late(&self, program: &Program) -> impl FnOnce() + use<> {
+        let coming = Rc::new(Cell::new(Some(program.late.clone())));
+        let running = Arc::downgrade(&self.running);
+        let act = move || {
+            if let (Some(running), Some(does)) = (running.upgrade(), coming.take()) {
+                running.act_outside(&does);
+            }
+        };
+        let (at, comes) = (self.simulation.now() + program.late_cycles, act.clone());
+        self.simulation.at(at, move |_| comes());
+        act
     }
 }

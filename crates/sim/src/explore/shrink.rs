@@ -1,6 +1,8 @@
 //! Makes a program that fails smaller.
 
-use super::program::{Action, Arrival, ColorPlan, End, Program};
+use std::sync::Arc;
+
+use super::program::{Action, ColorPlan, End, Event, Program};
 use super::{Violation, run::Run};
 
 /// How many schedules each smaller program is tried with: what is left out shifts all
@@ -122,45 +124,53 @@ fn without_arrival(program: &Program, at: usize) -> Option<Program> {
 
 /// How many actions there are, at any depth.
 fn count(does: &[Action]) -> usize {
-    let below = |action: &Action| action.event().map_or(0, |event| count(&event.does));
+    let of_event = |event: &Arc<Event>| count(&event.does) + count(&event.last);
+    let below = |action: &Action| action.event().map_or(0, of_event);
     does.iter().map(|action| 1 + below(action)).sum()
 }
 
 fn actions(program: &Program) -> usize {
-    program.arrivals.iter().map(|a| count(&a.does)).sum()
+    let arrivals = program.arrivals.iter().map(|a| count(&a.does));
+    let colors = program.colors.iter().map(|color| count(&color.last));
+    arrivals.chain(colors).sum::<usize>() + count(&program.late)
+}
+
+/// What becomes of the action of that number.
+type Change<'a> = &'a dyn Fn(usize, &Action) -> Option<Action>;
+
+fn changed(does: &[Action], at: &mut usize, change: Change<'_>) -> Vec<Action> {
+    let mut all = Vec::with_capacity(does.len());
+    for action in does {
+        let number = *at;
+        *at += 1;
+        let event = action.event().map(|event| Event {
+            kind: event.kind,
+            does: changed(&event.does, at, change),
+            last: changed(&event.last, at, change),
+        });
+        if let Some(action) = change(number, action) {
+            all.push(match event {
+                Some(event) => action.with_event(event),
+                None => action,
+            });
+        }
+    }
+    all
 }
 
 /// The program with each action, told its number, as `change` says; without it, and
 /// all that follows from it, where that is nothing.
 fn with_actions(program: &Program, change: impl Fn(usize, &Action) -> Option<Action>) -> Program {
-    fn each(
-        does: &[Action],
-        at: &mut usize,
-        change: &dyn Fn(usize, &Action) -> Option<Action>,
-    ) -> Vec<Action> {
-        let mut changed = Vec::with_capacity(does.len());
-        for action in does {
-            let number = *at;
-            *at += 1;
-            let children = action.event().map(|event| each(&event.does, at, change));
-            if let Some(action) = change(number, action) {
-                changed.push(match children {
-                    Some(children) => action.with_children(children),
-                    None => action,
-                });
-            }
-        }
-        changed
-    }
     let mut at = 0;
-    let arrival = |arrival: &Arrival| Arrival {
-        does: each(&arrival.does, &mut at, &change),
-        ..*arrival
-    };
-    Program {
-        arrivals: program.arrivals.iter().map(arrival).collect(),
-        ..program.clone()
+    let mut smaller = program.clone();
+    for arrival in &mut smaller.arrivals {
+        arrival.does = changed(&arrival.does, &mut at, &change);
     }
+    for color in &mut smaller.colors {
+        color.last = changed(&color.last, &mut at, &change);
+    }
+    smaller.late = changed(&smaller.late, &mut at, &change);
+    smaller
 }
 
 /// Without an eighth of the actions at a time.
@@ -208,37 +218,39 @@ fn without_color(program: &Program, gone: usize) -> Option<Program> {
     if program.colors.len() < 2 || gone >= program.colors.len() {
         return None;
     }
+    let renumber = |number: usize| number - usize::from(number > gone);
     let renumbered = |_, action: &Action| {
         let mut action = action.clone();
-        let (one, other) = match &mut action {
-            Action::Post { color, .. }
-            | Action::After { color, .. }
-            | Action::With { color }
-            | Action::Drop { color } => (Some(color), None),
-            Action::Task { color, to, .. } => (Some(color), Some(to)),
-            _ => (None, None),
-        };
-        for color in one.into_iter().chain(other) {
-            if *color == gone {
-                return None;
-            }
-            *color -= usize::from(*color > gone);
+        if action.colors().any(|color| color == gone) {
+            return None;
         }
+        action
+            .colors_mut()
+            .for_each(|color| *color = renumber(*color));
         Some(action)
     };
     let mut smaller = with_actions(program, renumbered);
     smaller.colors.remove(gone);
+    for color in &mut smaller.colors {
+        color.keeps.retain(|&kept| kept != gone);
+        color
+            .keeps
+            .iter_mut()
+            .for_each(|kept| *kept = renumber(*kept));
+    }
     Some(smaller)
 }
 
-/// A color that is not pinned, or not bounded, or has no number.
+/// A color that is not pinned, or not bounded, or has no number, or keeps nothing.
 fn plainer_color(program: &Program, at: usize) -> Option<Program> {
     let mut smaller = program.clone();
-    let color: &mut ColorPlan = smaller.colors.get_mut(at / 3)?;
-    match at % 3 {
+    let color: &mut ColorPlan = smaller.colors.get_mut(at / 5)?;
+    match at % 5 {
         0 => color.pinned = false,
         1 => color.capacity = None,
-        _ => color.number = None,
+        2 => color.number = None,
+        3 => color.keeps.clear(),
+        _ => color.keeps_handle = false,
     }
     Some(smaller)
 }
@@ -258,6 +270,8 @@ fn simpler(program: &Program, at: usize) -> Option<Program> {
         1 => smaller.batch = None,
         2 => smaller.end = End::Quiet,
         3 => smaller.arrivals.iter_mut().for_each(|a| a.at_cycles = 0),
+        4 => smaller.arrivals.iter_mut().for_each(|a| a.thread = false),
+        5 => smaller.late_cycles = 0,
         _ => return None,
     }
     Some(smaller)

@@ -36,6 +36,9 @@ pub trait Hooks {
     /// A lock was given up. Lets no other core run.
     fn unlocked(&self, address: u64);
 
+    /// How many locks the core that runs has.
+    fn locks_held(&self) -> usize;
+
     /// A worker sleeps until it is woken, or so long.
     fn wait(&self, worker: usize, at_most: Option<Duration>);
 
@@ -87,6 +90,12 @@ pub(crate) fn ask<R>(question: impl FnOnce(&dyn Hooks) -> R) -> Option<R> {
 #[inline(always)]
 pub(crate) fn tell(what: impl FnOnce(&dyn Hooks)) {
     let _nobody = ask(what);
+}
+
+/// How many locks the core that runs has; none if there is no machine.
+#[must_use]
+pub fn locks_held() -> usize {
+    ask(|hooks| hooks.locks_held()).unwrap_or(0)
 }
 
 /// Whether this thread has a machine.

@@ -39,6 +39,8 @@ struct Meter {
     /// A turn has begun on the core that runs since somebody asked.
     turns: Cell<bool>,
     clock: Cell<u64>,
+    /// The cores whose workers have lain down, by CPU.
+    lying: Cell<u64>,
 }
 
 thread_local! {
@@ -54,6 +56,7 @@ thread_local! {
             work: [const { Cell::new(0) }; Work::KINDS],
             turns: Cell::new(false),
             clock: Cell::new(0),
+            lying: Cell::new(0),
         }
     };
     static MEMORY: RefCell<Option<Box<dyn LineMemory>>> = const { RefCell::new(None) };
@@ -78,6 +81,7 @@ pub(super) fn begin(tariff: Tariff) {
         });
         meter.now.set(0);
         meter.limit.set(0);
+        meter.lying.set(0);
     });
     MEMORY.with(|place| *place.borrow_mut() = memory);
 }
@@ -142,6 +146,29 @@ pub fn run_on(cpu: Option<usize>) {
 #[must_use]
 pub fn cpu() -> usize {
     METER.with(|meter| meter.cpu.get())
+}
+
+/// The CPU of the core that runs; `None` outside of all cores.
+#[inline]
+#[must_use]
+pub fn core() -> Option<usize> {
+    METER.with(|meter| (meter.mode.get() != Mode::Off).then(|| meter.cpu.get()))
+}
+
+/// The worker of the core that runs lies down, or has got up. Of the first 64 CPUs only.
+pub(crate) fn lie_down(lies: bool) {
+    METER.with(|meter| {
+        let core = 1_u64.checked_shl(meter.cpu.get() as u32).unwrap_or(0);
+        let others = meter.lying.get() & !core;
+        meter.lying.set(others | if lies { core } else { 0 });
+    });
+}
+
+/// Whether the worker of the core that runs lies: it has looked for work the last time.
+#[must_use]
+pub fn lies() -> bool {
+    let lying = METER.with(|meter| meter.lying.get());
+    core().is_some_and(|cpu| lying.checked_shr(cpu as u32).unwrap_or(0) & 1 == 1)
 }
 
 /// Cycles pass on the core that runs, and another one may go on.

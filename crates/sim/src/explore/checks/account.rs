@@ -79,7 +79,7 @@ impl Check for Account {
             Seen::Ended { panicked: true, .. } => self.panics += 1,
             Seen::Ending { at_once } => self.ends_at_once = at_once,
             Seen::End { metrics, report } => return self.check(metrics, report),
-            Seen::Gone => {
+            Seen::Gone { .. } => {
                 let (posted, ended) = (self.posted, self.run + self.dropped);
                 return ensure(posted == ended, || {
                     format!("of {posted} events posted {ended} ran or were dropped")

@@ -1,7 +1,8 @@
-//! The state of each color is dropped once, never beside an event of the color; and in
-//! the end every state and every event is gone.
+//! The state of each color is dropped once, never beside an event of the color, nor while
+//! one is pending; each event is run or dropped, once; and in the end nothing of the program
+//! is left.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Check, ColorId, EventId, Seen, ensure};
 use crate::explore::program::Program;
@@ -10,7 +11,11 @@ pub(super) struct Freed {
     colors: usize,
     freed: BTreeSet<ColorId>,
     running: BTreeSet<ColorId>,
-    events: BTreeSet<EventId>,
+    /// Those that have neither begun nor been dropped.
+    events: BTreeMap<EventId, ColorId>,
+    /// Those whose timers are being cancelled.
+    cancelling: BTreeSet<EventId>,
+    ending: bool,
 }
 
 impl Freed {
@@ -19,8 +24,19 @@ impl Freed {
             colors: program.colors.len(),
             freed: BTreeSet::new(),
             running: BTreeSet::new(),
-            events: BTreeSet::new(),
+            events: BTreeMap::new(),
+            cancelling: BTreeSet::new(),
+            ending: false,
         }
+    }
+}
+
+impl Freed {
+    fn goes(&mut self, event: EventId) -> Result<(), String> {
+        let was_there = self.events.remove(&event).is_some();
+        ensure(was_there, || {
+            format!("event {event} runs or is dropped a second time")
+        })
     }
 }
 
@@ -31,14 +47,12 @@ impl Check for Freed {
 
     fn see(&mut self, seen: &Seen<'_>) -> Result<(), String> {
         match *seen {
-            Seen::Posting { event, .. } => {
-                self.events.insert(event);
+            Seen::Posting { event, color, .. } => {
+                self.events.insert(event, color);
             }
-            Seen::Dropped { event } => {
-                self.events.remove(&event);
-            }
+            Seen::Dropped { event } => return self.goes(event),
             Seen::Began { event, color, .. } => {
-                self.events.remove(&event);
+                self.goes(event)?;
                 self.running.insert(color);
                 return ensure(!self.freed.contains(&color), || {
                     format!("event {event} begins after the state of {color:?} was dropped")
@@ -53,7 +67,19 @@ impl Check for Freed {
             Seen::Ended { color, .. } | Seen::PollEnded { color } => {
                 self.running.remove(&color);
             }
+            Seen::Ending { .. } => self.ending = true,
+            // Its event is no longer pending, and goes with the color.
+            Seen::Cancelling { event } => {
+                self.cancelling.insert(event);
+            }
             Seen::Freed { color } => {
+                // An event that is posted to a runtime which ends is dropped by who posts.
+                let pending = |(event, of): (&EventId, &ColorId)| {
+                    *of == color && !self.ending && !self.cancelling.contains(event)
+                };
+                ensure(!self.events.iter().any(pending), || {
+                    format!("the state of {color:?} is dropped while events of it are pending")
+                })?;
                 ensure(!self.running.contains(&color), || {
                     format!("the state of {color:?} is dropped while an event of it runs")
                 })?;
@@ -61,9 +87,12 @@ impl Check for Freed {
                     format!("the state of {color:?} is dropped twice")
                 });
             }
-            Seen::Gone => {
+            Seen::Gone { left } => {
                 ensure(self.events.is_empty(), || {
                     format!("events {:?} were never dropped", self.events)
+                })?;
+                ensure(left == 0, || {
+                    format!("{left} values of the program are left in the end")
                 })?;
                 let (freed, colors) = (self.freed.len(), self.colors);
                 return ensure(freed == colors, || {

@@ -79,6 +79,13 @@ impl Check for Loss {
             Seen::Cancelled { event } => {
                 self.pending.remove(&event);
             }
+            // As the runtime has it: else somebody sleeps who should not.
+            Seen::Asleep { pending: 0 } => {
+                let left = self.pending.iter().find(|(_, event)| event.accepted);
+                return ensure(left.is_none(), || {
+                    format!("event {:?} has not run, and never will", left.map(|l| l.0))
+                });
+            }
             Seen::Ending { .. } => self.ending = true,
             Seen::Dropped { event } => {
                 let Some(Pending { color, accepted }) = self.pending.remove(&event) else {

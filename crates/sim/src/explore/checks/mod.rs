@@ -2,6 +2,7 @@
 
 mod account;
 mod bounded;
+mod ends;
 mod fair;
 mod freed;
 mod loss;
@@ -10,6 +11,8 @@ mod pinned;
 mod serial;
 mod sleep;
 mod timers;
+mod unlocked;
+mod woken;
 
 use std::time::Instant;
 
@@ -19,11 +22,16 @@ use crate::mely::{ShutdownReport, Snapshot};
 /// The number of an event, in the order in which events were posted.
 pub(super) type EventId = u64;
 
+/// The number of an answer that is waited for by a waker of the program's own.
+pub(super) type AskId = u64;
+
 /// Who posts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Poster {
     Outside,
     Worker(usize),
+    /// A thread beside the workers.
+    Thread(usize),
     /// A task, by the number that it has for that.
     Task(EventId),
 }
@@ -73,6 +81,17 @@ pub(super) enum Seen<'a> {
     PollBegan { color: ColorId, worker: usize },
     /// It ends.
     PollEnded { color: ColorId },
+    /// An answer is about to be waited for.
+    Asking { ask: AskId },
+    /// It was there, or another waker waits for it now.
+    Unasked { ask: AskId },
+    /// The waker that waits for it is called.
+    Woken { ask: AskId },
+    /// Whether the answer was there then.
+    Looked { ask: AskId, ready: bool },
+    /// The runtime calls the program, its handlers or its destructors, on a core that has
+    /// so many locks, and whose worker lies or does not.
+    Called { locks: usize, lies: bool },
     /// A timer is about to be cancelled, if it is in time.
     Cancelling { event: EventId },
     /// A timer was cancelled in time.
@@ -96,8 +115,23 @@ pub(super) enum Seen<'a> {
         metrics: &'a Snapshot,
         report: &'a ShutdownReport,
     },
-    /// The last reference to anything has been dropped.
-    Gone,
+    /// The last reference to anything has been dropped; so many values of the program
+    /// are left.
+    Gone { left: usize },
+}
+
+impl Seen<'_> {
+    /// Whether the runtime has called the program.
+    pub(super) fn is_of_program(&self) -> bool {
+        matches!(
+            self,
+            Seen::Began { .. }
+                | Seen::PollBegan { .. }
+                | Seen::Dropped { .. }
+                | Seen::Freed { .. }
+                | Seen::Woken { .. }
+        )
+    }
 }
 
 /// Checks an invariant.
@@ -122,6 +156,9 @@ pub(super) fn all(program: &Program) -> Vec<Box<dyn Check>> {
         Box::new(loss::Loss::new(program)),
         Box::new(sleep::Sleep::new(program)),
         Box::new(account::Account::default()),
+        Box::new(woken::Waking::default()),
+        Box::new(unlocked::Unlocked),
+        Box::new(ends::Ends::default()),
     ]
 }
 
@@ -136,7 +173,7 @@ fn ensure(holds: bool, otherwise: impl FnOnce() -> String) -> Result<(), String>
 /// What the program says of a color; fresh ones are like any other.
 fn plan_of(program: &[super::program::ColorPlan], color: ColorId) -> Option<super::ColorPlan> {
     match color {
-        ColorId::Planned(number) => program.get(number).copied(),
+        ColorId::Planned(number) => program.get(number).cloned(),
         ColorId::Fresh(_) => None,
     }
 }

@@ -4,21 +4,22 @@ use core::pin::Pin;
 use core::task::{Context, Poll};
 use std::sync::Arc;
 
-use super::act::{From, OUTSIDE, Running};
-use super::checks::{ColorId, Poster, Seen};
-use super::program::{Event, Kind};
-use super::watch::Watch;
+use super::{ColorRef, From, Running};
+use crate::explore::checks::{ColorId, Poster, Seen};
+use crate::explore::program::{Event, Kind};
+use crate::explore::watch::Watch;
+use crate::mely::Reply;
 use crate::mely::simulated::meter;
 
 impl Running {
     /// Runs a section under a color, and waits until it has run.
-    pub(super) fn wait_for_section(&self, number: usize) {
-        let Some(to) = self.color(number) else {
+    pub(super) fn wait_for_section(&self, number: usize, from: From) {
+        let Some(to) = self.color(number, &[]) else {
             return;
         };
         let event = self.watch.next_event();
         let color = ColorId::Planned(number);
-        let mut token = self.posting(event, color, OUTSIDE, Kind::Plain, None);
+        let mut token = self.posting(event, color, from, Kind::Plain, None);
         // Refused, as a post may be: the token says so when it is dropped.
         let _refused = to.try_with(move |_| {
             token.begin(meter::cpu(), None);
@@ -27,16 +28,28 @@ impl Running {
         self.watch.see(Seen::Posted { event });
     }
 
-    /// Spawns a task on a color, that calls another one so many times.
+    /// Spawns a task on a color, that calls another one so many times. Nobody waits for
+    /// the task itself.
     pub(super) fn spawn(
+        self: &Arc<Self>,
+        between: (usize, usize),
+        times: u32,
+        event: &Arc<Event>,
+        known: &[ColorRef],
+    ) {
+        let spawned = self.spawn_task(between, times, event, known);
+        drop(spawned);
+    }
+
+    /// The same, with the task's answer.
+    pub(super) fn spawn_task(
         self: &Arc<Self>,
         (on, to): (usize, usize),
         times: u32,
         event: &Arc<Event>,
-    ) {
-        let (Some(color), Some(callee)) = (self.color(on), self.color(to)) else {
-            return;
-        };
+        known: &[ColorRef],
+    ) -> Option<Reply<()>> {
+        let (color, callee) = (self.color(on, known)?, self.color(to, known)?);
         let (running, event) = (Arc::clone(self), Arc::clone(event));
         let from = From {
             by: Poster::Task(self.watch.next_task()),
@@ -47,21 +60,23 @@ impl Running {
                 let id = running.watch.next_event();
                 let to = ColorId::Planned(to);
                 let token = running.posting(id, to, from, event.kind, None);
+                let token = token.parting(&running, &event);
                 let (inner, called) = (Arc::clone(&running), Arc::clone(&event));
                 let callee = callee.via(called.kind.handler());
-                let answer = callee.call(move |_, cx| inner.run(cx, token, &called));
+                let answer = callee.call(move |state, cx| {
+                    inner.run((state, cx), token, &called);
+                });
                 running.watch.see(Seen::Posted { event: id });
                 // Whatever became of it: the next call may be answered.
                 let _answer = answer.await;
             }
         };
         self.watch.see(Seen::Spawning);
-        // Nobody waits for the task itself.
-        drop(color.spawn(Watched {
+        Some(color.spawn(Watched {
             steps: Box::pin(steps),
             color: ColorId::Planned(on),
             watch: Arc::clone(&self.watch),
-        }));
+        }))
     }
 }
 
