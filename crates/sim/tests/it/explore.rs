@@ -105,14 +105,14 @@ fn a_seed_is_the_same_run_everywhere() {
 }
 
 const HASHES: [u64; 8] = [
-    0xebb7_075e_d523_f3be,
-    0xc3fc_6a4c_6ca1_c462,
-    0x5786_458c_1fd4_04bc,
-    0x2d2b_4211_1d93_e375,
-    0x388d_711e_daff_752e,
-    0xb047_b350_6981_768e,
-    0xeedf_7ef9_23df_08f2,
-    0xcdf8_791b_924e_699a,
+    0x0cdb_e04e_fb96_d3aa,
+    0xa83f_ed2f_5ff1_d24b,
+    0x26ff_e7a9_168b_81c7,
+    0xad41_c96b_8aae_8989,
+    0xe57f_a82e_4c90_cd73,
+    0x6220_1b70_7e8b_e7e0,
+    0x6f8c_97ba_0d45_db47,
+    0xf05c_ee2c_329b_d868,
 ];
 
 #[test]
