@@ -29,7 +29,7 @@ fn machine_that(cores: usize, change: impl FnOnce(&mut Settings)) -> (Rc<Engine>
         ..Settings::xeon_e5410()
     };
     change(&mut settings);
-    let (engine, tariff) = Engine::new(settings, (0..cores).collect());
+    let (engine, tariff) = Engine::new(settings, &(0..cores).collect::<Vec<_>>());
     let engine = Rc::new(engine);
     let hooks = Rc::clone(&engine);
     let installed = install(hooks, tariff).expect("the thread has no machine");
