@@ -123,10 +123,10 @@ pub(crate) fn miri() -> Vec<Step> {
     ]
 }
 
-/// Two policies, once, where Miri is there.
-pub(crate) fn miri_short() -> Step {
+/// Two policies, once, where the nightly toolchain is there.
+pub(crate) fn miri_short(install: bool) -> Step {
     let call = miri_programs("").env("MELY_STRESS", "short");
-    Step::tests_with_part("miri", Part::Miri, call)
+    Step::tests_with_part("miri", Part::Miri, install, call)
 }
 
 /// The whole runtime, interpreted.
@@ -205,6 +205,6 @@ mod tests {
         };
         assert!(commands[2..].iter().all(whole), "{commands:?}");
         assert!(commands[3].contains("tree-borrows") && !commands[2].contains("tree-borrows"));
-        assert!(miri_short().command().contains("MELY_STRESS=short"));
+        assert!(miri_short(false).command().contains("MELY_STRESS=short"));
     }
 }

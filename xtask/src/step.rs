@@ -68,12 +68,17 @@ impl Step {
     }
 
     /// Tests that are skipped where a part of the toolchain is not there.
-    pub(crate) fn tests_with_part(name: &'static str, part: Part, call: Call) -> Self {
+    pub(crate) fn tests_with_part(
+        name: &'static str,
+        part: Part,
+        install: bool,
+        call: Call,
+    ) -> Self {
         Self {
             name,
             work: Work::WithPart {
                 part,
-                install: false,
+                install,
                 call,
                 runs_tests: true,
             },

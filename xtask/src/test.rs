@@ -44,7 +44,7 @@ fn steps(install: bool) -> Vec<Step> {
         checks::rustdoc(),
     ]);
     steps.extend(checks::toolchains(install));
-    steps.push(checks::miri_short());
+    steps.push(checks::miri_short(install));
     steps.push(checks::loom(checks::LOOM_PREEMPTIONS));
     steps
 }

@@ -72,17 +72,13 @@ impl Part {
                 Call::new("rustup", &words)
             }
             Self::Target(target) => Call::new("rustup", &["target", "add", target]),
+            // To a toolchain that is there: one that is not is not ours to add.
             Self::Miri => {
-                let words = [
-                    "toolchain",
-                    "install",
-                    "nightly",
-                    "-c",
-                    "miri",
-                    "-c",
-                    "rust-src",
-                ];
-                Call::new("rustup", &words)
+                let words = ["component", "add", "miri", "rust-src"];
+                Call::new(
+                    "rustup",
+                    &[&words[..], &["--toolchain", "nightly"]].concat(),
+                )
             }
         }
     }

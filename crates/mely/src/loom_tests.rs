@@ -149,41 +149,23 @@ fn stop(shared: &Arc<Shared>, workers: Vec<thread::JoinHandle<()>>) {
 #[test]
 fn loom_color_has_one_owner() {
     loom::model(|| {
-        let shared = shared(1);
+        let shared = shared(2);
         let color = colored(&shared, 0, Watched::new());
-        let run_to_the_end = |mut owned: OwnedColor| {
-            loop {
-                while let Some(event) = owned.pop(|_| ()) {
-                    run_alone(event, &shared, &owned);
-                }
-                match owned.release_anywhere() {
-                    Ok(()) => return,
-                    Err(again) => owned = again,
-                }
-            }
-        };
         let other = color.clone();
         let poster = {
             let shared = Arc::clone(&shared);
             thread::spawn(move || {
+                let worker = lone_worker(&shared, 1);
                 for value in [10, 11] {
                     if let Some(owned) = deliver(&other, value) {
-                        let mut owned = owned;
-                        loop {
-                            while let Some(event) = owned.pop(|_| ()) {
-                                run_alone(event, &shared, &owned);
-                            }
-                            match owned.release_anywhere() {
-                                Ok(()) => break,
-                                Err(again) => owned = again,
-                            }
-                        }
+                        run_to_the_end(&worker, owned);
                     }
                 }
             })
         };
+        let worker = lone_worker(&shared, 0);
         if let Some(owned) = deliver(&color, 20) {
-            run_to_the_end(owned);
+            run_to_the_end(&worker, owned);
         }
         poster.join().unwrap();
         // By now everything has run: post one more that looks.
@@ -192,7 +174,8 @@ fn loom_color_has_one_owner() {
         let event = new_event(&color, move |state: &mut Watched| {
             *look.lock().unwrap() = state.values();
         });
-        run_to_the_end(color.color_ref().deliver(event).expect("the color is idle"));
+        let owned = color.color_ref().deliver(event);
+        run_to_the_end(&worker, owned.expect("the color is idle"));
         let seen = seen.lock().unwrap().clone();
         let of = |from| {
             seen.iter()
@@ -222,15 +205,27 @@ fn deliver(color: &Colored<Watched>, value: u32) -> Option<OwnedColor> {
     }
 }
 
+/// A worker that no thread runs, and that steals from nobody.
+fn lone_worker(shared: &Arc<Shared>, index: usize) -> Worker {
+    Worker::new(Arc::clone(shared), index, Box::new([]))
+}
+
+/// Runs the events of a color until it can be released.
 #[allow(unsafe_code)]
-fn run_alone(event: crate::event::Event, shared: &Arc<Shared>, owned: &OwnedColor) {
-    let worker = Worker::new(Arc::clone(shared), 0, Box::new([]));
-    let frame = Frame {
-        worker: &worker,
-        color: owned,
-    };
-    // SAFETY: the caller owns the color.
-    unsafe { event.run(&NodePool::new(&shared.free_nodes), frame.place()) };
+fn run_to_the_end(worker: &Worker, mut owned: OwnedColor) {
+    let nodes = NodePool::new(&worker.shared().free_nodes);
+    loop {
+        while let Some(event) = owned.pop(|_| ()) {
+            let color = &owned;
+            let frame = Frame { worker, color };
+            // SAFETY: the color is owned here.
+            unsafe { event.run(&nodes, frame.place()) };
+        }
+        match owned.release_anywhere() {
+            Ok(()) => return,
+            Err(again) => owned = again,
+        }
+    }
 }
 
 /// A worker that goes to sleep and a thread that posts: the worker always wakes.

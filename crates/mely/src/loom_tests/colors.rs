@@ -59,28 +59,25 @@ fn loom_a_color_that_two_pass_on_ends_once() {
 #[test]
 fn loom_the_last_of_three_ends_a_color() {
     loom::model(|| {
-        let (shared, drops) = (shared(1), Drops::new());
+        let (shared, drops) = (shared(2), Drops::new());
         let color = colored(&shared, 0, drops.counted());
-        let deliver_and_drop = |color: Colored<Counted>, shared: &Arc<Shared>| {
+        let deliver_and_drop = |color: Colored<Counted>, worker: &Worker| {
             let event = color.new_event(|state, _cx| {
                 state.touched.add(1);
             });
-            let mut owned = color.color_ref().deliver(event);
+            let owned = color.color_ref().deliver(event);
             drop(color);
-            while let Some(color) = owned {
-                while let Some(event) = color.pop(|_| ()) {
-                    run_alone(event, shared, &color);
-                }
-                owned = color.release_anywhere().err();
+            if let Some(owned) = owned {
+                run_to_the_end(worker, owned);
             }
         };
         let other = {
             let (color, shared) = (color.clone(), Arc::clone(&shared));
-            thread::spawn(move || deliver_and_drop(color, &shared))
+            thread::spawn(move || deliver_and_drop(color, &lone_worker(&shared, 1)))
         };
         let third = color.clone();
         let dropper = thread::spawn(move || drop(third));
-        deliver_and_drop(color, &shared);
+        deliver_and_drop(color, &lone_worker(&shared, 0));
         other.join().unwrap();
         dropper.join().unwrap();
         assert_eq!(drops.count(), 1);

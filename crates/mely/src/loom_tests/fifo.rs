@@ -2,10 +2,25 @@
 
 use super::*;
 
-/// Steps a worker until it finds nothing.
-fn run_out(shared: &Arc<Shared>, index: usize) {
-    let worker = Worker::new(Arc::clone(shared), index, Box::new([]));
-    while worker.step() == Step::Ran {}
+/// A worker that goes from one thread to another, which has waited for the first.
+struct Sent(Worker);
+
+// SAFETY: one thread at a time has it.
+#[allow(unsafe_code)]
+unsafe impl Send for Sent {}
+
+impl Sent {
+    fn steps(self, count: usize) -> Self {
+        for _ in 0..count {
+            self.0.step();
+        }
+        self
+    }
+
+    /// Steps until it finds nothing.
+    fn run_out(&self) {
+        while self.0.step() == Step::Ran {}
+    }
 }
 
 /// A thread posts to a color while its core takes events and another core steals:
@@ -24,33 +39,26 @@ fn loom_fifo_post_against_steal() {
         post(&colors[0], 1);
         post(&colors[1], 1);
         let steps = |index: usize, count: usize| {
-            let shared = Arc::clone(&shared);
-            thread::spawn(move || {
-                let worker = Worker::new(shared, index, Box::new([]));
-                for _ in 0..count {
-                    worker.step();
-                }
-            })
+            let worker = Sent(lone_worker(&shared, index));
+            thread::spawn(move || worker.steps(count))
         };
         let last = colors[1].clone();
         // A thread of its own: from this one, which waits, loom turns to any of
         // them without counting a preemption.
         let poster = thread::spawn(move || post(&last, 2));
-        for thread in [poster, steps(0, 2), steps(1, 1)] {
-            thread.join().unwrap();
-        }
-        run_out(&shared, 0);
-        run_out(&shared, 1);
+        let workers = [steps(0, 2), steps(1, 1)].map(|thread| thread.join().unwrap());
+        poster.join().unwrap();
+        let run_out = || workers.iter().for_each(Sent::run_out);
+        run_out();
         let seen = Arc::new(std::sync::Mutex::new(Vec::new()));
         for color in &colors {
             let look = Arc::clone(&seen);
             color.post(move |state, _cx| look.lock().unwrap().push(state.values()));
             // One of them is its home.
-            run_out(&shared, 0);
-            run_out(&shared, 1);
+            run_out();
         }
         assert_eq!(*seen.lock().unwrap(), [vec![1], vec![1, 2]]);
-        drop(colors);
+        drop((colors, workers));
         stop(&shared, Vec::new());
     });
 }

@@ -111,7 +111,7 @@ impl Cores {
         &self,
         worker: usize,
         crowd: &Arc<Crowd>,
-    ) -> (Option<Place>, Option<usize>) {
+    ) -> (Option<Pinning>, Option<usize>) {
         let account = match self.affinity {
             Affinity::Auto => CpuAccount::of_current_thread().ok(),
             Affinity::Pinned | Affinity::Free => None,
@@ -127,14 +127,14 @@ impl Cores {
             eprintln!("mely: worker {worker} runs where the system sees fit: {error}");
             return (None, None);
         }
-        let place = account.map(|account| Place {
+        let pinning = account.map(|account| Pinning {
             usable: self.usable.clone(),
             crowd: Arc::clone(crowd),
             seen: account.read().unwrap_or_default(),
             account,
             until_look: LOOK_INTERVAL,
         });
-        (place, pins.then_some(core))
+        (pinning, pins.then_some(core))
     }
 }
 
@@ -181,7 +181,7 @@ pub(crate) struct Crowd(AtomicBool);
 
 /// Where a worker is pinned, while that may change.
 #[derive(Debug)]
-pub(crate) struct Place {
+pub(crate) struct Pinning {
     usable: CpuSet,
     crowd: Arc<Crowd>,
     account: CpuAccount,
@@ -190,7 +190,7 @@ pub(crate) struct Place {
     until_look: u32,
 }
 
-impl Place {
+impl Pinning {
     /// Whether this thread, which was pinned, has been let go: looked at now and then.
     #[inline]
     pub(crate) fn lets_go(&mut self) -> bool {

@@ -305,9 +305,9 @@ fn start_worker(
     let name = format!("{}-{index}", shared.config.worker_name);
     let (cores, crowd) = (cores.clone(), std::sync::Arc::clone(crowd));
     Thread::start(name, move || {
-        let (place, core) = cores.settle(index, &crowd);
+        let (pinning, core) = cores.settle(index, &crowd);
         let worker = Worker::new(shared, index, victims);
-        worker.take_place(place, core);
+        worker.take_pinning(pinning, core);
         worker::run_worker(&worker);
     })
 }

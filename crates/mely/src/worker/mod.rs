@@ -27,7 +27,7 @@ use crate::cell::Here;
 use crate::cost::handlers::Costs;
 use crate::event::handler::{Handler, Kind};
 use crate::event::{Call, Event, NodePool, StatePtr};
-use crate::machine::affinity::Place;
+use crate::machine::affinity::Pinning;
 use crate::machine::clock::reading_cycles;
 use crate::machine::driver::ReadyList;
 use crate::machine::sync::Arc;
@@ -98,7 +98,7 @@ pub(crate) struct Worker {
     until_sample: Cell<(u32, u32)>,
     until_poll_cycles: Cell<i64>,
     /// Where it is pinned, while it may be let go.
-    place: RefCell<Option<Place>>,
+    pinning: RefCell<Option<Pinning>>,
     searching: Cell<bool>,
     /// An event that may be long is being run: what becomes ready meanwhile must
     /// not wait for it.
@@ -142,7 +142,7 @@ impl Worker {
             next_ticket: Cell::new(0),
             until_sample: Cell::new((1, 0)),
             until_poll_cycles: Cell::new(POLL_INTERVAL_CYCLES),
-            place: RefCell::new(None),
+            pinning: RefCell::new(None),
             searching: Cell::new(false),
             holding: Cell::new(false),
             fresh_ids: Cell::new((0, 0)),

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::{POLL_INTERVAL_CYCLES, Worker};
 use crate::event::Event;
-use crate::machine::affinity::Place;
+use crate::machine::affinity::Pinning;
 use crate::machine::driver::ReadyList;
 use crate::shared::ready::Ready;
 use crate::shared::timers::Due;
@@ -53,17 +53,17 @@ impl Worker {
     }
 
     /// Keeps what its thread was given.
-    pub(crate) fn take_place(&self, place: Option<Place>, core: Option<usize>) {
+    pub(crate) fn take_pinning(&self, pinning: Option<Pinning>, core: Option<usize>) {
         self.remote().cpu.set(core);
-        self.place.replace(place);
+        self.pinning.replace(pinning);
     }
 
     /// Lets go of the core that others want too.
     #[inline]
     pub(super) fn look_at_place(&self) {
-        let mut place = self.place.borrow_mut();
-        if place.as_mut().is_some_and(Place::lets_go) {
-            *place = None;
+        let mut pinning = self.pinning.borrow_mut();
+        if pinning.as_mut().is_some_and(Pinning::lets_go) {
+            *pinning = None;
             self.remote().cpu.set(None);
             self.remote().counts.pins_let_go.add(1);
         }

@@ -54,7 +54,7 @@ impl Readiness {
 }
 
 /// Where the source is registered now.
-struct Place {
+struct Registered {
     /// `None` once the watch has ended: the descriptor must not be kept open.
     fd: Option<Arc<dyn AsFd + Send + Sync>>,
     /// `None` while a registration is on its way to the single reactor.
@@ -64,7 +64,7 @@ struct Place {
     strange: u32,
 }
 
-impl Place {
+impl Registered {
     /// The descriptor, and the worker that has it, if its color has run elsewhere, on
     /// `worker`, for so long that it shall follow.
     fn leaves(&mut self, worker: usize) -> Option<(Arc<dyn AsFd + Send + Sync>, usize)> {
@@ -92,7 +92,7 @@ struct Watched<T, F> {
     target: Colored<T>,
     handler: &'static Handler,
     bits: ReadyBits,
-    place: Mutex<Place>,
+    registered: Mutex<Registered>,
     call: F,
 }
 
@@ -116,22 +116,22 @@ where
     /// Moves the registration to the reactor of the worker that the color has
     /// moved to.
     fn follow(self: &Arc<Self>, worker: usize, shared: &Shared) {
-        let Some((fd, here)) = self.place().leaves(worker) else {
+        let Some((fd, here)) = self.registered().leaves(worker) else {
             return;
         };
         // The program's: not under the lock.
         let descriptor = (*fd).as_fd();
         let (from, to) = (sources_of(shared, here), sources_of(shared, worker));
         if let (Some(from), Some(to)) = (from, to) {
-            let mut place = self.place();
-            let Some(token) = place.token.filter(|_| place.worker == Some(here)) else {
+            let mut registered = self.registered();
+            let Some(token) = registered.token.filter(|_| registered.worker == Some(here)) else {
                 return;
             };
             // First the new one: readiness may be told twice, never not at all. On
             // failure it stays where it is.
             if let Ok(token_there) = to.add(descriptor, Arc::clone(self) as Arc<dyn Source>) {
-                place.token = Some(token_there);
-                place.worker = Some(worker);
+                registered.token = Some(token_there);
+                registered.worker = Some(worker);
                 from.remove(descriptor, token);
             }
         }
@@ -139,8 +139,8 @@ where
 }
 
 impl<T, F> Watched<T, F> {
-    fn place(&self) -> MutexGuard<'_, Place> {
-        unpoison(self.place.lock())
+    fn registered(&self) -> MutexGuard<'_, Registered> {
+        unpoison(self.registered.lock())
     }
 }
 
@@ -171,8 +171,12 @@ where
     fn end(&self) {
         self.bits.end();
         let (fd, token, worker) = {
-            let mut place = self.place();
-            (place.fd.take(), place.token.take(), place.worker)
+            let mut registered = self.registered();
+            (
+                registered.fd.take(),
+                registered.token.take(),
+                registered.worker,
+            )
         };
         let shared = self.target.color_ref().shared();
         let sources = match worker {
@@ -224,7 +228,7 @@ impl Watch {
             target: target.clone(),
             handler,
             bits: ReadyBits::new(),
-            place: Mutex::new(Place {
+            registered: Mutex::new(Registered {
                 fd: Some(Arc::clone(&fd)),
                 token: None,
                 worker: shared.single().is_none().then_some(worker),
@@ -237,11 +241,11 @@ impl Watch {
         } else if let Some(sources) = sources_of(shared, worker) {
             // The program's: not under the lock.
             let descriptor = (*fd).as_fd();
-            // The place is locked while the descriptor is added: an event that
+            // The registration is locked while the descriptor is added: an event that
             // finds it ready at once waits for the token.
-            let mut place = watched.place();
+            let mut registered = watched.registered();
             let source = Arc::clone(&watched) as Arc<dyn Source>;
-            place.token = Some(sources.add(descriptor, source)?);
+            registered.token = Some(sources.add(descriptor, source)?);
         }
         Ok(Self(watched))
     }
@@ -272,20 +276,20 @@ where
             let Some(single) = shared.single() else {
                 return;
             };
-            let Some(fd) = watched.place().fd.clone() else {
+            let Some(fd) = watched.registered().fd.clone() else {
                 return;
             };
             // The program's: not under the lock.
             let descriptor = (*fd).as_fd();
-            let mut place = watched.place();
-            if place.fd.is_none() {
+            let mut registered = watched.registered();
+            if registered.fd.is_none() {
                 return;
             }
             let source = Arc::clone(&watched) as Arc<dyn Source>;
             match single.add(descriptor, source) {
-                Ok(token) => place.token = Some(token),
+                Ok(token) => registered.token = Some(token),
                 Err(_) => {
-                    drop(place);
+                    drop(registered);
                     // The handler meets the error when it reads.
                     watched.ready(EventFlags::ERR);
                 }
