@@ -7,7 +7,7 @@
 #![allow(unsafe_code)]
 
 use core::cell::{Cell, UnsafeCell};
-use core::mem::MaybeUninit;
+use core::mem::{ManuallyDrop, MaybeUninit};
 
 /// Places of the smallest ring that is allocated. Miri is slow: it shall see small ones
 /// grow.
@@ -77,12 +77,16 @@ impl<T> Ring<T> {
     /// Puts a value behind all others.
     #[inline]
     pub(crate) fn push_back(&self, value: T) {
+        // Nothing is dropped if growing fails: a value that may have to be is kept in
+        // memory, written there in pieces and read back at once, which the processor can
+        // only do when all earlier writes are in the cache.
+        let value = ManuallyDrop::new(value);
         if self.is_full() {
             self.grow();
         }
         let end = self.end.get();
         // SAFETY: the ring is not full, so it has places, and this one has no value.
-        unsafe { self.place(end).write(value) };
+        unsafe { self.place(end).write(ManuallyDrop::into_inner(value)) };
         self.end.set(end.wrapping_add(1));
     }
 

@@ -68,6 +68,20 @@ pub enum Error {
     NothingToRun,
 }
 
+impl Error {
+    /// What a failed run is told as.
+    pub(crate) fn run(
+        workload: impl fmt::Display,
+        implementation: impl fmt::Display,
+    ) -> impl Fn(Failure) -> Self {
+        move |source| Self::Run {
+            workload: workload.to_string(),
+            implementation: implementation.to_string(),
+            source,
+        }
+    }
+}
+
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -4,6 +4,7 @@
 use std::fmt::Display;
 use std::io::{self, IsTerminal as _, Write};
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::Args;
 use mely::Affinity;
@@ -12,6 +13,7 @@ use super::arguments;
 use super::disturbance::Usage;
 use super::error::Error;
 use super::gauge::Gauge;
+use super::outcome::Run;
 use super::report::{self, Row};
 
 /// A disturbed run is tried again; a benchmark gives up on a quiet machine after so
@@ -50,6 +52,15 @@ pub(crate) struct Contender<T, F> {
 }
 
 impl Repetition {
+    /// One run of so many seconds.
+    pub(crate) fn run(&self, seconds: f64) -> Run {
+        Run {
+            workers: arguments::workers(self.workers),
+            affinity: self.affinity,
+            time: Duration::from_secs_f64(seconds),
+        }
+    }
+
     fn wants_more<T, F>(&self, contender: &Contender<T, F>) -> bool {
         let repeat = usize::from(self.repeat);
         let gave_up = !self.keep_disturbed && contender.disturbed >= repeat * TRIES_PER_RUN;

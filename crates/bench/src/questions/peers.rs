@@ -2,7 +2,6 @@
 
 use std::fmt;
 use std::io::{self, Write as _};
-use std::time::Duration;
 
 use clap::Args;
 
@@ -10,7 +9,7 @@ use super::table;
 use crate::contenders::choice::{chosen, runnable};
 use crate::contenders::elsewhere;
 use crate::contenders::implementation::Implementation;
-use crate::measure::arguments::{self, seconds};
+use crate::measure::arguments::seconds;
 use crate::measure::machine::Machine;
 use crate::measure::repetition::Repetition;
 use crate::measure::report::Row;
@@ -48,11 +47,7 @@ impl fmt::Display for Pair {
 
 pub(crate) fn run(options: &PeersOptions) -> Result<(), Error> {
     let repetition = &options.repetition;
-    let run = Run {
-        workers: arguments::workers(repetition.workers),
-        affinity: repetition.affinity,
-        time: Duration::from_secs_f64(options.seconds),
-    };
+    let run = repetition.run(options.seconds);
     let spin_rate = spin::checked()?;
     let implementations = runnable(&options.implementation, &Implementation::DEFAULT)?;
     write_header(options, &run, spin_rate, &implementations).map_err(Error::Output)?;
@@ -76,11 +71,7 @@ pub(crate) fn run(options: &PeersOptions) -> Result<(), Error> {
 
 fn run_once(&Pair(workload, implementation): &Pair, run: &Run) -> Result<f64, Error> {
     let outcome = workload.measure(implementation, run);
-    let outcome = outcome.map_err(|source| Error::Run {
-        workload: workload.to_string(),
-        implementation: implementation.to_string(),
-        source,
-    })?;
+    let outcome = outcome.map_err(Error::run(workload, implementation))?;
     Ok(outcome.events_per_second())
 }
 

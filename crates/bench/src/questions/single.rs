@@ -46,11 +46,7 @@ pub(crate) fn run(options: &SingleOptions) -> Result<(), Error> {
         Implementation::Tokio(Allocator::Mimalloc) => workload.run(implementation, &run),
         _ => workload.measure(implementation, &run),
     };
-    let outcome = outcome.map_err(|source| Error::Run {
-        workload: workload.to_string(),
-        implementation: implementation.to_string(),
-        source,
-    })?;
+    let outcome = outcome.map_err(Error::run(workload, implementation))?;
     let text = match options.json {
         true => serde_json::json!(outcome).to_string(),
         false => format!(

@@ -3,7 +3,6 @@
 
 use std::fmt;
 use std::io::{self, Write};
-use std::time::Duration;
 
 use clap::Args;
 use mely::Policy;
@@ -11,7 +10,7 @@ use mely::Policy;
 use crate::contenders::choice::chosen;
 use crate::contenders::implementation::Implementation;
 use crate::contenders::runtimes::{Conditions, Mely};
-use crate::measure::arguments::{self, seconds};
+use crate::measure::arguments::seconds;
 use crate::measure::machine::Machine;
 use crate::measure::measured::{Measured, unit};
 use crate::measure::repetition::Repetition;
@@ -57,11 +56,7 @@ impl fmt::Display for Under {
 
 pub(crate) fn run(options: &StealOptions) -> Result<(), Error> {
     let repetition = &options.repetition;
-    let run = Run {
-        workers: arguments::workers(repetition.workers),
-        affinity: repetition.affinity,
-        time: Duration::from_secs_f64(options.seconds),
-    };
+    let run = repetition.run(options.seconds);
     spin::checked()?;
     let mut out = io::stdout();
     writeln!(
@@ -81,11 +76,7 @@ pub(crate) fn run(options: &StealOptions) -> Result<(), Error> {
         .collect();
     let policies = chosen(&options.policy, &stealing).into_iter().map(Under);
     let contenders = repetition.interleave(policies, |&under| {
-        measure(under.0, &run).map_err(|source| Error::Run {
-            workload: Workload::U.to_string(),
-            implementation: under.to_string(),
-            source,
-        })
+        measure(under.0, &run).map_err(Error::run(Workload::U, under))
     })?;
     let mut rows = Vec::new();
     for contender in &contenders {

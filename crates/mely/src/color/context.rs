@@ -11,7 +11,7 @@ use crate::machine::probe;
 use crate::machine::region::{Access, Region};
 use crate::machine::sync::Arc;
 use crate::shared::{OwnedColor, Shared};
-use crate::worker::{Frame, Worker};
+use crate::worker::Frame;
 
 /// What a handler is told while it runs: its color, its core, the time; and the
 /// cheapest way to post to its own color.
@@ -40,8 +40,7 @@ use crate::worker::{Frame, Worker};
 /// }
 /// ```
 pub struct Context<'a, T = ()> {
-    worker: &'a Worker,
-    pub(super) color: &'a OwnedColor,
+    frame: &'a Frame<'a>,
     pub(super) state: StatePtr<T>,
     // A context stays on its core's thread, within its handler.
     _here: PhantomData<*mut ()>,
@@ -55,10 +54,9 @@ where
     #[inline]
     unsafe fn call(self, mut state: StatePtr<T>, place: Place<'_>) {
         // SAFETY: workers run events in frames.
-        let Frame { worker, color } = unsafe { Frame::of(place) };
+        let frame = unsafe { Frame::of(place) };
         let mut context = Context {
-            worker,
-            color,
+            frame,
             state,
             _here: PhantomData,
         };
@@ -69,24 +67,28 @@ where
 }
 
 impl<T: Send + 'static> Context<'_, T> {
+    pub(super) fn owned(&self) -> &OwnedColor {
+        self.frame.color
+    }
+
     pub(crate) fn shared(&self) -> &Arc<Shared> {
-        self.worker.shared()
+        self.frame.worker.shared()
     }
 
     /// The number of the worker that runs the handler, from 0.
     pub fn worker(&self) -> usize {
-        self.worker.index()
+        self.frame.worker.index()
     }
 
     /// The OS number of the core that the worker is pinned to; `None` while it is
     /// free ([`Affinity`](crate::Affinity)).
     pub fn core(&self) -> Option<usize> {
-        self.worker.remote().cpu.get()
+        self.frame.worker.remote().cpu.get()
     }
 
     /// The time, from the clock of the runtime.
     pub fn now(&self) -> Instant {
-        self.worker.shared().clock.now()
+        self.frame.worker.shared().clock.now()
     }
 
     /// Tells a simulation that the handler reads or writes this memory, so that it
@@ -163,7 +165,7 @@ impl<T: Send + 'static> Context<'_, T> {
     where
         F: FnOnce(&mut (), &mut Context<'_, ()>) + Send + 'static,
     {
-        self.worker.post_fresh(|worker| {
+        self.frame.worker.post_fresh(|worker| {
             let state = StatePtr::dangling();
             worker.event(handler, state, event)
         });
@@ -174,7 +176,7 @@ impl<T: Send + 'static> Context<'_, T> {
     where
         F: FnOnce(&mut T, &mut Context<'_, T>) + Send + 'static,
     {
-        let (worker, color) = (self.worker, self.color);
+        let Frame { worker, color } = *self.frame;
         let admitted = worker
             .shared()
             .admit(worker.handler_poster(), || color.reserve());
@@ -187,8 +189,8 @@ impl<T: Send + 'static> Context<'_, T> {
 impl<T> fmt::Debug for Context<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Context")
-            .field("color", &self.color.id())
-            .field("worker", &self.worker.index())
+            .field("color", &self.frame.color.id())
+            .field("worker", &self.frame.worker.index())
             .finish()
     }
 }

@@ -225,7 +225,7 @@ impl<T: Send + 'static> Context<'_, T> {
     }
 
     fn colored_as<S: Send + 'static>(&self, state: StatePtr<S>) -> Colored<S> {
-        Colored::from_parts(self.color.to_ref(), state)
+        Colored::from_parts(self.owned().to_ref(), state)
     }
 }
 

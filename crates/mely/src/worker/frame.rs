@@ -6,7 +6,6 @@ use crate::event::Place;
 use crate::shared::OwnedColor;
 
 /// A worker, and the color that it runs: what the event that runs is told of both.
-#[derive(Clone, Copy)]
 pub(crate) struct Frame<'a> {
     pub(crate) worker: &'a Worker,
     pub(crate) color: &'a OwnedColor,
@@ -21,12 +20,15 @@ impl<'a> Frame<'a> {
 
     /// The frame behind a place.
     ///
+    /// It is not copied: what was written in two pieces and is read as one has to reach
+    /// the cache first, a third of the time of a short event.
+    ///
     /// # Safety
     ///
     /// The place is that of a frame.
     #[inline]
-    pub(crate) unsafe fn of(place: Place<'a>) -> Self {
+    pub(crate) unsafe fn of(place: Place<'a>) -> &'a Self {
         // SAFETY: the caller's word.
-        unsafe { *place.get::<Frame<'a>>() }
+        unsafe { place.get::<Frame<'a>>() }
     }
 }

@@ -16,8 +16,9 @@ mod traced;
 mod turn;
 
 use core::cell::{Cell, RefCell};
+use core::mem::ManuallyDrop;
 
-use mely_sched::{CoreQueue, Ewma, Ticketed, Worthiness};
+use mely_sched::{CoreQueue, Ewma, ReadyColor, Ticketed, Worthiness};
 
 pub(crate) use self::frame::Frame;
 use self::steal::LOOK_BESIDE_TURNS;
@@ -329,11 +330,11 @@ impl Worker {
 
     #[inline]
     fn queue_ready(&self, color: Ready) {
-        let color = self.ticketed(color);
         let is_private = color.time_left_cycles() < self.private_below_cycles.get();
-        match is_private || color.color().is_pinned() {
-            true => self.keep(color),
-            false => self.offer(color),
+        // Each its own: one for both would lie in memory, see `keep`.
+        match is_private || color.is_pinned() {
+            true => self.keep(self.ticketed(color)),
+            false => self.offer(self.ticketed(color)),
         }
     }
 
@@ -357,14 +358,19 @@ impl Worker {
     }
 
     /// Queues a color on this core, out of the reach of thieves.
-    // Always: a color handed over in memory is written in pieces and read back in others,
+    // Always, and not dropped if something else panics: a color that is handed over in
+    // memory, or may have to be dropped there, is written in pieces and read back in others,
     // which the processor can only do once all earlier writes are in the cache.
     #[inline(always)]
     fn keep(&self, color: Ticketed<Ready>) {
-        match color.color().is_pinned() {
-            true => self.pinned.push(color),
-            false if self.holding.get() => self.keep_while_holding(color),
-            false => self.ready.visit(|ready| ready.push(color)),
+        let (is_pinned, color) = (color.color().is_pinned(), ManuallyDrop::new(color));
+        if is_pinned {
+            self.pinned.push(ManuallyDrop::into_inner(color));
+        } else if self.holding.get() {
+            self.keep_while_holding(ManuallyDrop::into_inner(color));
+        } else {
+            self.ready
+                .visit(|ready| ready.push(ManuallyDrop::into_inner(color)));
         }
     }
 

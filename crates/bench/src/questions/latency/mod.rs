@@ -17,7 +17,6 @@ mod loaded;
 
 use std::fmt;
 use std::io::{self, Write as _};
-use std::time::Duration;
 
 use clap::Args;
 use hdrhistogram::Histogram;
@@ -28,7 +27,7 @@ use crate::contenders::choice::{chosen, skip};
 use crate::contenders::implementation::{Allocator, Implementation};
 use crate::contenders::runtimes::outside::{has_outside, start_outside};
 use crate::contenders::runtimes::{self, Conditions, Fresh, Job, Keyed};
-use crate::measure::arguments::{self, seconds};
+use crate::measure::arguments::seconds;
 use crate::measure::machine::Machine;
 use crate::measure::repetition::{Contender, Repetition};
 use crate::measure::report::Row;
@@ -163,11 +162,7 @@ impl Job for OnRuntime {
 
 pub(crate) fn run(options: &LatencyOptions) -> Result<(), Error> {
     let repetition = &options.repetition;
-    let run = Run {
-        workers: arguments::workers(repetition.workers),
-        affinity: repetition.affinity,
-        time: Duration::from_secs_f64(options.seconds),
-    };
+    let run = repetition.run(options.seconds);
     let spin_rate = spin::checked()?;
     let implementations = runnable(&options.implementation)?;
     writeln!(
@@ -185,11 +180,7 @@ pub(crate) fn run(options: &LatencyOptions) -> Result<(), Error> {
         let pairs = implementations.iter().filter(can);
         let pairs = pairs.map(|&who| Pair(load, who));
         contenders.extend(repetition.interleave(pairs, |&Pair(load, who)| {
-            measure(load, who, run, spin_rate).map_err(|source| Error::Run {
-                workload: load.to_string(),
-                implementation: who.to_string(),
-                source,
-            })
+            measure(load, who, run, spin_rate).map_err(Error::run(load, who))
         })?);
     }
     let rows = rows(&contenders);

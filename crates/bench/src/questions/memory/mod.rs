@@ -224,14 +224,10 @@ fn measure(
     amount: usize,
     options: &MemoryOptions,
 ) -> Result<Used, Error> {
-    let failed = |source| Error::Run {
-        workload: holding.to_string(),
-        implementation: implementation.to_string(),
-        source,
-    };
-    let mut command = match elsewhere::command(implementation, once::NAME).map_err(failed)? {
+    let failed = Error::run(holding, implementation);
+    let mut command = match elsewhere::command(implementation, once::NAME).map_err(&failed)? {
         Some(command) => command,
-        None => this_program(implementation, options).map_err(failed)?,
+        None => this_program(implementation, options).map_err(&failed)?,
     };
     command
         .arg("--json")
@@ -240,7 +236,7 @@ fn measure(
     let workers = arguments::workers(options.repetition.workers);
     command.args(["--workers", &workers.to_string()]);
     let limit = Duration::from_secs_f64(options.seconds);
-    elsewhere::answer(&mut command, Some(limit)).map_err(failed)
+    elsewhere::answer(&mut command, Some(limit)).map_err(&failed)
 }
 
 /// This program again, called as it was up to the name of the subcommand.

@@ -77,11 +77,7 @@ pub(crate) fn run(options: &MemoryOnceOptions) -> Result<(), Error> {
     let workers = arguments::workers(options.workers);
     let affinity = options.affinity;
     let used = measure(holding, implementation, options.amount, workers, affinity);
-    let used = used.map_err(|source| Error::Run {
-        workload: holding.to_string(),
-        implementation: implementation.to_string(),
-        source,
-    })?;
+    let used = used.map_err(Error::run(holding, implementation))?;
     let text = match options.json {
         true => serde_json::json!(used).to_string(),
         false => format!(

@@ -32,7 +32,6 @@ mod workload;
 
 use std::fmt;
 use std::io::{self, Write as _};
-use std::time::Duration;
 
 use clap::Args;
 use mely::Policy;
@@ -40,7 +39,7 @@ use mely::Policy;
 pub use self::workload::PaperWorkload;
 use crate::contenders::choice::chosen;
 use crate::contenders::implementation::Implementation;
-use crate::measure::arguments::{self, seconds};
+use crate::measure::arguments::seconds;
 use crate::measure::machine::Machine;
 use crate::measure::measured::{Measured, unit};
 use crate::measure::repetition::Repetition;
@@ -124,11 +123,7 @@ pub fn paper_rate(workload: PaperWorkload, policy: Policy, run: &Run) -> Result<
 
 pub(crate) fn run(options: &PaperOptions) -> Result<(), Error> {
     let repetition = &options.repetition;
-    let run = Run {
-        workers: arguments::workers(repetition.workers),
-        affinity: repetition.affinity,
-        time: Duration::from_secs_f64(options.seconds),
-    };
+    let run = repetition.run(options.seconds);
     spin::checked()?;
     write_header(options, &run).map_err(Error::Output)?;
     let mut rows = Vec::new();

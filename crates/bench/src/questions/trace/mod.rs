@@ -12,7 +12,7 @@ use mely::{Policy, Runtime, TraceReport};
 
 use crate::contenders::choice::chosen;
 use crate::contenders::runtimes::{Fresh as _, Mely};
-use crate::measure::arguments::{self, seconds};
+use crate::measure::arguments::seconds;
 use crate::measure::machine::Machine;
 use crate::measure::repetition::{Contender, Repetition};
 use crate::measure::report::Row;
@@ -108,11 +108,7 @@ struct Figure {
 
 pub(crate) fn run(options: &TraceOptions) -> Result<(), Error> {
     let repetition = &options.repetition;
-    let run = Run {
-        workers: arguments::workers(repetition.workers),
-        affinity: repetition.affinity,
-        time: Duration::from_secs_f64(options.seconds),
-    };
+    let run = repetition.run(options.seconds);
     spin::checked()?;
     let dir = options.dir.clone().unwrap_or_else(std::env::temp_dir);
     let mut out = io::stdout();
@@ -130,11 +126,10 @@ pub(crate) fn run(options: &TraceOptions) -> Result<(), Error> {
     for workload in chosen(&options.workload, &Traced::ALL) {
         let cases = [false, true].map(|traced| Case { workload, traced });
         contenders.extend(repetition.interleave(cases, |&case| {
-            measure(case, &run, &dir).map_err(|source| Error::Run {
-                workload: format!("{:?}", case.workload),
-                implementation: case.implementation().to_owned(),
-                source,
-            })
+            measure(case, &run, &dir).map_err(Error::run(
+                format!("{:?}", case.workload),
+                case.implementation(),
+            ))
         })?);
     }
     let rows: Vec<_> = contenders.iter().flat_map(rows).collect();
