@@ -1,6 +1,7 @@
 //! One connection as a state machine: bytes in, bytes and deadlines out.
 
 use crate::body::{BodyDecoder, LINE_BYTES};
+use crate::buffers::{self, INPUT_BYTES};
 use crate::date::Now;
 use crate::output::{Output, OutputQueue};
 use crate::parser::{HttpError, RequestParser};
@@ -14,8 +15,6 @@ use std::time::Instant;
 mod steps;
 mod timeouts;
 
-/// First size of a read buffer, in bytes: nearly every request head fits.
-const BUFFER_BYTES: usize = 2048;
 /// Room beyond the largest head, in bytes, so that a full buffer always lets the parser decide.
 const BUFFER_EXTRA: usize = 2 * LINE_BYTES;
 
@@ -131,8 +130,12 @@ impl Connection {
                 .limits()
                 .max_head_bytes
                 .saturating_add(BUFFER_EXTRA);
-            let size = (self.filled * 2).clamp(BUFFER_BYTES.min(largest), largest);
-            self.buffer.resize(size.max(self.filled), 0);
+            if self.buffer.is_empty() && INPUT_BYTES <= largest {
+                self.buffer = buffers::take_input();
+            } else {
+                let size = (self.filled * 2).clamp(INPUT_BYTES.min(largest), largest);
+                self.buffer.resize(size.max(self.filled), 0);
+            }
         }
         &mut self.buffer[self.filled..]
     }
@@ -191,17 +194,22 @@ impl Connection {
     /// [`respond`](Self::respond) in one. `None` when no request waits.
     pub fn check_in_cache(&mut self, site: &Site, now: &Now) -> Option<Status> {
         let request = self.request()?;
-        let lookup = if request.is_asterisk() {
-            Lookup::Page(Vec::new())
-        } else {
-            site.lookup(request.path(), now)
-        };
-        self.respond(lookup, now)
+        if request.is_asterisk() {
+            return self.respond(Lookup::Page(Vec::new()), now);
+        }
+        match site.known(request.path(), now) {
+            Some(known) => self.respond_with(known.lookup(), now),
+            None => self.respond(site.lookup(request.path(), now), now),
+        }
     }
 
     /// Answers the request that waits, and returns the status of the answer; `None` when no
     /// request waits.
     pub fn respond(&mut self, lookup: Lookup, now: &Now) -> Option<Status> {
+        self.respond_with(&lookup, now)
+    }
+
+    fn respond_with(&mut self, lookup: &Lookup, now: &Now) -> Option<Status> {
         match std::mem::replace(&mut self.state, State::Head) {
             State::Ready { head, head_bytes } => Some(self.answer(&head, head_bytes, lookup, now)),
             other => {
@@ -246,13 +254,12 @@ impl Connection {
         self.shutting_down = true;
     }
 
-    /// Gives back the memory of an idle connection; it comes back with the next request.
+    /// Lets other connections of this thread use the buffer if nothing is in it, as
+    /// [`parse`](Self::parse) does by itself: after a read that brought nothing.
     pub fn release_idle_memory(&mut self) {
-        if self.start == self.filled && self.output.is_empty() {
-            self.start = 0;
-            self.filled = 0;
-            self.buffer = Vec::new();
-            self.output.release_spare();
+        if self.start == self.filled && !matches!(self.state, State::Body { .. }) {
+            (self.start, self.filled) = (0, 0);
+            buffers::give_input(std::mem::take(&mut self.buffer));
         }
     }
 }

@@ -39,6 +39,7 @@
 //! ```
 
 mod body;
+mod buffers;
 mod conditional;
 mod connection;
 mod date;

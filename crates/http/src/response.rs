@@ -156,12 +156,13 @@ pub(crate) struct Ending {
 }
 
 /// A file to answer with, from memory or from disk.
-enum Source {
-    Cached(Arc<Entry>),
-    File(FileEntry),
+#[derive(Clone, Copy)]
+enum Source<'a> {
+    Cached(&'a Arc<Entry>),
+    File(&'a FileEntry),
 }
 
-impl Source {
+impl Source<'_> {
     fn representation(&self) -> &Representation {
         match self {
             Source::Cached(entry) => entry.representation(),
@@ -180,25 +181,25 @@ pub(crate) struct Answer<'a> {
 }
 
 impl Answer<'_> {
-    pub(crate) fn with(mut self, lookup: Lookup) -> Status {
-        if let Lookup::Refused(status) = lookup {
+    pub(crate) fn with(mut self, lookup: &Lookup) -> Status {
+        if let Lookup::Refused(status) = *lookup {
             return self.page(status);
         }
         if self.request.method() == Method::Options {
             return self.page(Status::NoContent);
         }
         match lookup {
-            Lookup::Refused(status) => self.page(status),
+            Lookup::Refused(status) => self.page(*status),
             Lookup::Cached(entry) => {
                 if self.request.preconditions().is_none() && self.request.range().is_none() {
                     self.prebuilt(entry)
                 } else {
-                    self.file(&Source::Cached(entry))
+                    self.file(Source::Cached(entry))
                 }
             }
-            Lookup::File(file) => self.file(&Source::File(file)),
-            Lookup::Page(html) => self.generated(&html),
-            Lookup::Redirect(location) => self.redirect(&location),
+            Lookup::File(file) => self.file(Source::File(file)),
+            Lookup::Page(html) => self.generated(html),
+            Lookup::Redirect(location) => self.redirect(location),
         }
     }
 
@@ -210,7 +211,7 @@ impl Answer<'_> {
     }
 
     /// The hot path: status line, date, and one piece of memory built when the file was loaded.
-    fn prebuilt(&mut self, entry: Arc<Entry>) -> Status {
+    fn prebuilt(&mut self, entry: &Arc<Entry>) -> Status {
         let (ending, now) = (self.ending, self.now);
         let head = entry.head_range();
         let end = if ending.omit_body {
@@ -228,7 +229,7 @@ impl Answer<'_> {
         Status::Ok
     }
 
-    fn file(&mut self, source: &Source) -> Status {
+    fn file(&mut self, source: Source<'_>) -> Status {
         let representation = source.representation();
         let verdict = self
             .request
@@ -286,7 +287,7 @@ impl Answer<'_> {
         Status::NotModified
     }
 
-    fn content(&mut self, source: &Source, status: Status, part: Range<u64>) -> Status {
+    fn content(&mut self, source: Source<'_>, status: Status, part: Range<u64>) -> Status {
         let (ending, now) = (self.ending, self.now);
         let representation = source.representation();
         self.output.write(|out| {
@@ -311,7 +312,7 @@ impl Answer<'_> {
             Source::Cached(entry) => {
                 let content = entry.head_range().end;
                 let range = content + part.start as usize..content + part.end as usize;
-                self.output.push_entry(entry.clone(), range);
+                self.output.push_entry(entry, range);
             }
         }
         status

@@ -19,6 +19,10 @@ pub const STEAL_COST_UNKNOWN_CYCLES: u32 = 800;
 /// What waking a parked worker costs, in cycles: 5–8 µs measured at 2.5 GHz.
 pub const WAKE_COST_CYCLES: u64 = 16_000;
 
+/// For how long a thief that shares its core with others may be kept from what it has
+/// stolen, in cycles: a slice of the system's, 3 ms at 2.5 GHz.
+const SLICE_CYCLES: u64 = 7_500_000;
+
 /// Waking a worker must bring this many times what it costs.
 const WAKE_GAIN: u64 = 2;
 
@@ -108,6 +112,14 @@ impl Worthiness {
         !self.heuristics.time_left || offered_cycles >= WAKE_GAIN * WAKE_COST_CYCLES
     }
 
+    /// Whether colors with this time left, offered by one core, are worth a steal for a
+    /// worker whose core is not its own. The time in which it would run them is taken from
+    /// others, and it may have to wait for it; so it must be work that has to wait longer
+    /// where it is.
+    pub fn worth_a_slice(&self, offered_cycles: u64) -> bool {
+        !self.heuristics.learn || offered_cycles >= SLICE_CYCLES
+    }
+
     /// Whether a core should publish what it has before it runs an event of a
     /// handler with this mean cost (`None`: unknown) and recent worst. A handler
     /// that is seldom long counts as long only while another core has nothing to
@@ -158,6 +170,17 @@ mod tests {
         assert!(!worth(Policy::Adaptive).worth_a_wake(WAKE_COST_CYCLES));
         assert!(worth(Policy::Adaptive).worth_a_wake(10 * WAKE_COST_CYCLES));
         assert!(worth(Policy::MelyBase).worth_a_wake(0));
+    }
+
+    #[test]
+    fn who_shares_a_core_steals_what_would_wait_longer_than_a_slice() {
+        let worth = |policy: Policy| Worthiness::new(policy.heuristics());
+        assert!(!worth(Policy::Adaptive).worth_a_slice(SLICE_CYCLES - 1));
+        assert!(worth(Policy::Adaptive).worth_a_slice(SLICE_CYCLES));
+        assert!(
+            worth(Policy::Mely).worth_a_slice(0),
+            "the paper's steal all the same"
+        );
     }
 
     #[test]

@@ -98,7 +98,7 @@ impl Connection {
     pub(super) fn accept(&mut self, head: RequestHead, head_bytes: usize, now: &Now) {
         match head.refusal {
             Some(status) => {
-                self.answer(&head, head_bytes, Lookup::Refused(status), now);
+                self.answer(&head, head_bytes, &Lookup::Refused(status), now);
             }
             None => self.state = State::Ready { head, head_bytes },
         }
@@ -108,7 +108,7 @@ impl Connection {
         &mut self,
         head: &RequestHead,
         head_bytes: usize,
-        lookup: Lookup,
+        lookup: &Lookup,
         now: &Now,
     ) -> Status {
         self.note_output(now);
@@ -162,6 +162,7 @@ impl Connection {
 
     pub(super) fn wait_for_more(&mut self) -> Step {
         let idle = matches!(self.state, State::Head) && self.start == self.filled;
+        self.release_idle_memory();
         if !self.output.is_empty() {
             Step::Write
         } else if self.end_of_input || (self.shutting_down && idle) {

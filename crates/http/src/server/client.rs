@@ -23,7 +23,7 @@ use std::time::{Duration, Instant};
 
 /// The state of a connection's color: empty before the connection is registered and after it has
 /// been closed. A timer that was cancelled keeps the color a while, but not what was in it.
-pub(super) type Slot = Option<Box<Client>>;
+pub(super) type Slot = Option<Client>;
 
 type Cx<'a> = Context<'a, Slot>;
 
@@ -155,12 +155,12 @@ pub(super) fn register(slot: &mut Slot, cx: &mut Cx<'_>, mut client: Box<Client>
             false => client.wait(Waits::Readable, cx),
         }
     }
-    *slot = Some(client);
+    *slot = Some(*client);
 }
 
 /// ReadRequest, as the reactor posts it.
 fn ready(slot: &mut Slot, cx: &mut Cx<'_>, ready: Readiness) {
-    let Some(client) = slot.as_deref_mut() else {
+    let Some(client) = slot.as_mut() else {
         return;
     };
     client.readable |= ready.readable;
@@ -180,7 +180,7 @@ fn ready(slot: &mut Slot, cx: &mut Cx<'_>, ready: Readiness) {
 
 /// ReadRequest: one read.
 fn read_request(slot: &mut Slot, cx: &mut Cx<'_>) {
-    let Some(client) = slot.as_deref_mut() else {
+    let Some(client) = slot.as_mut() else {
         return;
     };
     client.waits = Waits::Posted;
@@ -196,6 +196,7 @@ fn read_request(slot: &mut Slot, cx: &mut Cx<'_>) {
         }
         Err(Errno::AGAIN) => {
             client.readable = false;
+            client.connection.release_idle_memory();
             match client.is_closing() {
                 true => client.post_parse(cx),
                 false => client.wait(Waits::Readable, cx),
@@ -208,7 +209,7 @@ fn read_request(slot: &mut Slot, cx: &mut Cx<'_>) {
 
 /// ParseRequest: finds out what to do next.
 fn parse_request(slot: &mut Slot, cx: &mut Cx<'_>) {
-    let Some(client) = slot.as_deref_mut() else {
+    let Some(client) = slot.as_mut() else {
         return;
     };
     let (stayed, answered) = (client.connection.keep_alive(), client.connection.requests());
@@ -232,7 +233,7 @@ fn parse_request(slot: &mut Slot, cx: &mut Cx<'_>) {
 /// CheckInCache: finds the response. A file that is not in memory is opened, and read if it is
 /// small, right here: this is the only handler that waits for the disk.
 fn check_in_cache(slot: &mut Slot, cx: &mut Cx<'_>) {
-    let Some(client) = slot.as_deref_mut() else {
+    let Some(client) = slot.as_mut() else {
         return;
     };
     let site = &client.shared.site;
@@ -244,7 +245,7 @@ fn check_in_cache(slot: &mut Slot, cx: &mut Cx<'_>) {
 
 /// WriteResponse: one write.
 fn write_response(slot: &mut Slot, cx: &mut Cx<'_>) {
-    let Some(client) = slot.as_deref_mut() else {
+    let Some(client) = slot.as_mut() else {
         return;
     };
     let socket = client.socket.as_fd();
@@ -280,7 +281,7 @@ fn write_response(slot: &mut Slot, cx: &mut Cx<'_>) {
 
 /// Close: the first half, so that the peer can read what was written before.
 fn shut_down_write(slot: &mut Slot, cx: &mut Cx<'_>) {
-    let Some(client) = slot.as_deref_mut() else {
+    let Some(client) = slot.as_mut() else {
         return;
     };
     // Fails when the peer is gone, which the next read tells too.
@@ -295,13 +296,12 @@ pub(super) fn close(slot: &mut Slot, _cx: &mut Cx<'_>) {
     };
     client.cancel_timer();
     // What else is in it goes at the end of the block, the watch before the socket.
-    let client = *client;
     (client.membership.leave)();
 }
 
 /// Close: asks for the end of the connection after what is being answered.
 pub(super) fn finish(slot: &mut Slot, cx: &mut Cx<'_>) {
-    let Some(client) = slot.as_deref_mut() else {
+    let Some(client) = slot.as_mut() else {
         return;
     };
     client.connection.begin_shutdown();
@@ -315,7 +315,7 @@ pub(super) fn finish(slot: &mut Slot, cx: &mut Cx<'_>) {
 
 /// Timeout: whether the peer has been silent for too long.
 fn look_at_deadline(slot: &mut Slot, cx: &mut Cx<'_>) {
-    let Some(client) = slot.as_deref_mut() else {
+    let Some(client) = slot.as_mut() else {
         return;
     };
     client.timer = None;
@@ -329,7 +329,6 @@ fn look_at_deadline(slot: &mut Slot, cx: &mut Cx<'_>) {
     client.now = now;
     match client.connection.on_timeout(&now) {
         None => {
-            client.connection.release_idle_memory();
             let deadline = client.connection.deadline().unwrap_or(again);
             client.set_timer(deadline, cx);
         }

@@ -126,13 +126,21 @@ impl Entry {
     /// Whether the disk is to be asked now, by this caller alone.
     pub(crate) fn claim_check(&self, now_ms: u64, interval: Duration) -> bool {
         let checked = self.checked_ms.load(Relaxed);
-        if u128::from(now_ms.saturating_sub(checked)) < interval.as_millis() {
-            return false;
-        }
-        self.checked_ms
-            .compare_exchange(checked, now_ms, Relaxed, Relaxed)
-            .is_ok()
+        is_due(checked, now_ms, interval)
+            && self
+                .checked_ms
+                .compare_exchange(checked, now_ms, Relaxed, Relaxed)
+                .is_ok()
     }
+
+    /// Whether the disk is to be asked now, by somebody.
+    pub(crate) fn check_is_due(&self, now_ms: u64, interval: Duration) -> bool {
+        is_due(self.checked_ms.load(Relaxed), now_ms, interval)
+    }
+}
+
+fn is_due(checked_ms: u64, now_ms: u64, interval: Duration) -> bool {
+    u128::from(now_ms.saturating_sub(checked_ms)) >= interval.as_millis()
 }
 
 /// An open file that is not kept in memory.

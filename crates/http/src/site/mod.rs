@@ -3,6 +3,7 @@
 mod budget;
 mod entry;
 mod error;
+mod known;
 mod listing;
 mod open;
 mod preload;
@@ -18,10 +19,13 @@ use crate::path::{PathError, SitePath};
 use crate::status::Status;
 use budget::Budget;
 use entry::Loaded;
+use known::Known;
 use open::{Kind, Opened, Root};
 use std::ffi::OsStr;
 use std::path::Path;
+use std::rc::Rc;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 use table::Table;
 
@@ -91,6 +95,8 @@ pub enum Lookup {
 /// The root is the directory that was opened, even if it is renamed later.
 #[derive(Debug)]
 pub struct Site {
+    /// Of all sites of the process.
+    number: u64,
     root: Root,
     options: Options,
     cache_file_bytes: u64,
@@ -128,7 +134,10 @@ impl Site {
         }
         let root = Root::open(root.as_ref(), options.follow_symlinks)
             .map_err(|source| SiteError::new(root.as_ref(), source))?;
+        static SITES: AtomicU64 = AtomicU64::new(0);
         Ok(Self {
+            // Relaxed: a number, which guards nothing.
+            number: SITES.fetch_add(1, Relaxed),
             root,
             options,
             cache_file_bytes: limits.cache_file_bytes,
@@ -144,9 +153,11 @@ impl Site {
     /// A file in memory that was compared with the disk less than
     /// [`revalidate_interval`](Options::revalidate_interval) ago costs no system call.
     pub fn lookup(&self, target_path: &[u8], now: &Now) -> Lookup {
-        if let Some(entry) = self.by_target.get(target_path)
+        let hash = self.by_target.hash(target_path);
+        if let Some(entry) = self.by_target.get_hashed(hash, target_path)
             && self.is_current(&entry, now)
         {
+            known::remember(self.number, hash, target_path, &entry);
             return Lookup::Cached(entry);
         }
         match SitePath::decode(target_path, self.options.dotfiles) {
@@ -156,6 +167,20 @@ impl Site {
             Err(PathError::Malformed) => Lookup::Refused(Status::BadRequest),
             Err(PathError::NotFound) => Lookup::Refused(Status::NotFound),
         }
+    }
+
+    /// What [`lookup`](Self::lookup) would give, if this thread knows it: without what others
+    /// write to, and without asking the disk.
+    pub(crate) fn known(&self, target_path: &[u8], now: &Now) -> Option<Rc<Known>> {
+        let hash = self.by_target.hash(target_path);
+        let known = known::find(self.number, hash, target_path)?;
+        if known.entry().is_stale() {
+            known::forget(hash);
+            return None;
+        }
+        let interval = self.options.revalidate_interval;
+        let due = known.entry().check_is_due(self.elapsed_ms(now), interval);
+        (!due).then_some(known)
     }
 
     /// Bytes of memory that cached files hold.

@@ -33,14 +33,23 @@ impl Table {
     }
 
     pub(crate) fn get(&self, key: &[u8]) -> Option<Arc<Entry>> {
-        let hash = self.hasher.hash_one(key);
+        self.get_hashed(self.hash(key), key)
+    }
+
+    /// What keys are found by.
+    pub(crate) fn hash(&self, key: &[u8]) -> u64 {
+        self.hasher.hash_one(key)
+    }
+
+    /// Like [`get`](Self::get), with the key's [`hash`](Self::hash).
+    pub(crate) fn get_hashed(&self, hash: u64, key: &[u8]) -> Option<Arc<Entry>> {
         self.read(hash)
             .find(hash, |slot| *slot.key == *key)
             .map(|slot| slot.entry.clone())
     }
 
     pub(crate) fn insert(&self, key: &[u8], entry: &Arc<Entry>) {
-        let hash = self.hasher.hash_one(key);
+        let hash = self.hash(key);
         let mut shard = self.write(hash);
         if let Some(slot) = shard.find_mut(hash, |slot| *slot.key == *key) {
             slot.entry = entry.clone();
@@ -59,7 +68,7 @@ impl Table {
 
     /// Removes `key` if it still leads to `entry`.
     pub(crate) fn remove(&self, key: &[u8], entry: &Arc<Entry>) {
-        let hash = self.hasher.hash_one(key);
+        let hash = self.hash(key);
         let same = |slot: &Slot| *slot.key == *key && Arc::ptr_eq(&slot.entry, entry);
         if let Ok(slot) = self.write(hash).find_entry(hash, same) {
             slot.remove();

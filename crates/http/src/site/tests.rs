@@ -111,6 +111,38 @@ fn dotfiles_are_shown_when_asked() {
 }
 
 #[test]
+fn what_a_thread_knows_is_what_a_lookup_would_give() {
+    let tree = Tree::new();
+    let site = tree.site(Options::default());
+    let known = |site: &Site, ms| {
+        site.known(b"/a.txt", &tree.at_ms(ms))
+            .map(|k| content(k.entry()))
+    };
+    let look = |ms| describe(site.lookup(b"/a.txt", &tree.at_ms(ms)));
+    assert_eq!(known(&site, 0), None);
+    // Loaded, and then found by its spelling.
+    assert_eq!([look(0), look(0)], ["alpha", "alpha"]);
+    assert_eq!(known(&site, 999).as_deref(), Some("alpha"));
+    assert_eq!(known(&site, 1000), None, "the disk is to be asked");
+    let elsewhere = std::thread::scope(|s| s.spawn(|| known(&site, 0)).join().unwrap());
+    assert_eq!(elsewhere, None);
+    let other = Tree::new();
+    other.write("a.txt", "another site");
+    assert_eq!(known(&other.site(Options::default()), 0), None);
+    // Another thread finds out that the file has changed.
+    tree.write("a.txt", "changed");
+    let seen = std::thread::scope(|s| s.spawn(|| look(1000)).join().unwrap());
+    assert_eq!(seen, "changed");
+    assert_eq!(known(&site, 1000), None);
+    assert_eq!([look(1000), look(1000)], ["changed", "changed"]);
+    assert_eq!(known(&site, 1001).as_deref(), Some("changed"));
+}
+
+fn content(entry: &Entry) -> String {
+    String::from_utf8(entry.content().to_vec()).unwrap()
+}
+
+#[test]
 fn changes_on_disk_are_noticed_after_the_interval() {
     let tree = Tree::new();
     let site = tree.site(Options::default());

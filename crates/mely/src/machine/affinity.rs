@@ -105,36 +105,34 @@ impl Cores {
         (self.affinity != Affinity::Free).then(|| self.of_workers[worker])
     }
 
-    /// Puts the calling thread, a worker's, where it is to run; what may change that
+    /// Puts the calling thread, a worker's, where it is to run; what it learns of that
     /// later, and the core that it is pinned to.
     pub(crate) fn settle(
         &self,
         worker: usize,
         crowd: &Arc<Crowd>,
-    ) -> (Option<Pinning>, Option<usize>) {
-        let account = match self.affinity {
-            Affinity::Auto => CpuAccount::of_current_thread().ok(),
-            Affinity::Pinned | Affinity::Free => None,
-        };
-        let pins = account.is_some() || self.affinity == Affinity::Pinned;
+    ) -> (Option<Footing>, Option<usize>) {
+        let account = CpuAccount::of_current_thread().ok();
+        let lets_go = self.affinity == Affinity::Auto && account.is_some();
+        let pins = lets_go || self.affinity == Affinity::Pinned;
         let core = self.of_workers[worker];
         let placed = match pins {
             true => topology::pin_current_thread(core),
             false => topology::restrict_current_thread(&self.usable),
         };
-        if let Err(error) = placed {
+        if let Err(error) = &placed {
             // The cores were checked when building; they may have gone since.
             eprintln!("mely: worker {worker} runs where the system sees fit: {error}");
-            return (None, None);
         }
-        let pinning = account.map(|account| Pinning {
-            usable: self.usable.clone(),
-            crowd: Arc::clone(crowd),
+        let pinned = pins && placed.is_ok();
+        let footing = account.map(|account| Footing {
+            lets_go: (pinned && lets_go).then(|| (self.usable.clone(), Arc::clone(crowd))),
             seen: account.read().unwrap_or_default(),
             account,
             until_look: LOOK_INTERVAL,
+            is_shared: false,
         });
-        (pinning, pins.then_some(core))
+        (footing, pinned.then_some(core))
     }
 }
 
@@ -179,39 +177,58 @@ const WAITED_SHARE: f64 = 0.125;
 #[derive(Debug, Default)]
 pub(crate) struct Crowd(AtomicBool);
 
-/// Where a worker is pinned, while that may change.
+/// What a worker knows of the core that it runs on.
 #[derive(Debug)]
-pub(crate) struct Pinning {
-    usable: CpuSet,
-    crowd: Arc<Crowd>,
+pub(crate) struct Footing {
+    /// It is pinned, and to be let go to these cores once one of the workers is crowded.
+    lets_go: Option<(CpuSet, Arc<Crowd>)>,
     account: CpuAccount,
     /// What it said at the last look that counted.
     seen: CpuTimes,
     until_look: u32,
+    is_shared: bool,
 }
 
-impl Pinning {
-    /// Whether this thread, which was pinned, has been let go: looked at now and then.
+/// What a look has found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Found {
+    /// Others run on its core too.
+    pub(crate) is_shared: bool,
+    /// It was pinned, and has been let go.
+    pub(crate) let_go: bool,
+}
+
+impl Footing {
+    /// Looks now and then.
     #[inline]
-    pub(crate) fn lets_go(&mut self) -> bool {
+    pub(crate) fn look(&mut self) -> Option<Found> {
         self.until_look -= 1;
-        self.until_look == 0 && self.look()
+        match self.until_look {
+            0 => Some(self.look_now()),
+            _ => None,
+        }
     }
 
     #[cold]
-    fn look(&mut self) -> bool {
+    fn look_now(&mut self) -> Found {
         self.until_look = LOOK_INTERVAL;
-        let Ok(now) = self.account.read() else {
-            return false;
-        };
-        let lately = now.since(self.seen);
+        let lately = self.account.read().unwrap_or(self.seen).since(self.seen);
         if lately.wanted() >= WANTED_MIN {
-            self.seen = now;
-            if lately.share_waited() > WAITED_SHARE {
-                self.crowd.0.store(true, Relaxed);
-            }
+            self.seen = self.account.read().unwrap_or(self.seen);
+            self.is_shared = lately.share_waited() > WAITED_SHARE;
         }
-        self.crowd.0.load(Relaxed) && topology::restrict_current_thread(&self.usable).is_ok()
+        let crowded = |(_, crowd): &mut (CpuSet, Arc<Crowd>)| {
+            if self.is_shared {
+                crowd.0.store(true, Relaxed);
+            }
+            crowd.0.load(Relaxed)
+        };
+        let leaves = self.lets_go.take_if(crowded);
+        Found {
+            is_shared: self.is_shared,
+            let_go: leaves
+                .is_some_and(|(cores, _)| topology::restrict_current_thread(&cores).is_ok()),
+        }
     }
 }
 

@@ -305,9 +305,9 @@ fn start_worker(
     let name = format!("{}-{index}", shared.config.worker_name);
     let (cores, crowd) = (cores.clone(), std::sync::Arc::clone(crowd));
     Thread::start(name, move || {
-        let (pinning, core) = cores.settle(index, &crowd);
+        let (footing, core) = cores.settle(index, &crowd);
         let worker = Worker::new(shared, index, victims);
-        worker.take_pinning(pinning, core);
+        worker.take_footing(footing, core);
         worker::run_worker(&worker);
     })
 }

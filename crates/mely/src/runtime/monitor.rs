@@ -6,6 +6,7 @@
 //! that are private to it offered to thieves. The monitor sleeps while all workers do.
 
 use std::io;
+use std::sync::atomic::Ordering::Relaxed;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -139,6 +140,10 @@ impl<'a> Looks<'a> {
         let seen = Seen::on(remote);
         let look = &mut self.workers[worker];
         if seen != look.seen {
+            if look.same > 0 {
+                // Relaxed: see `Remote::is_far_behind`.
+                remote.is_late.store(false, Relaxed);
+            }
             *look = Look {
                 seen,
                 ..Look::default()
@@ -150,6 +155,7 @@ impl<'a> Looks<'a> {
             return;
         }
         look.same = look.same.saturating_add(1);
+        remote.is_late.store(true, Relaxed);
         self.warn(worker);
         self.take_over(worker);
     }

@@ -100,6 +100,8 @@ pub(crate) struct Shared {
     /// the watch, too, is emptied at the end.
     single: OnceLock<Arc<dyn Sources>>,
     single_watch: plain::Mutex<Option<Box<dyn Send>>>,
+    /// Workers that have to share their core with others.
+    sharing: AtomicUsize,
     /// Workers that have not ended.
     workers_left: AtomicUsize,
     /// Events dropped at the end, by handler.
@@ -129,6 +131,7 @@ impl Shared {
             small: plain::Mutex::new(Some(BTreeMap::new())),
             single: OnceLock::new(),
             single_watch: plain::Mutex::default(),
+            sharing: AtomicUsize::new(0),
             workers_left: AtomicUsize::new(workers),
             abandoned: plain::Mutex::default(),
         }
@@ -298,9 +301,25 @@ impl Shared {
         }
     }
 
+    /// Notes that a worker has to share its core with others, or has not any more.
+    pub(crate) fn note_sharing(&self, shares: bool) {
+        // Relaxed, here and below: who sees it late wakes one too many, or one too few
+        // until the monitor looks.
+        match shares {
+            true => self.sharing.fetch_add(1, Relaxed),
+            false => self.sharing.fetch_sub(1, Relaxed),
+        };
+    }
+
+    /// Whether what is at a worker is worth waking another for.
+    pub(crate) fn is_worth_a_wake(&self, remote: &Remote, worth: &Worthiness) -> bool {
+        let all_share = || self.sharing.load(Relaxed) >= self.remotes.len();
+        remote.is_worth_a_wake(worth) && (!all_share() || remote.is_far_behind(worth))
+    }
+
     /// Whether there is work anywhere that is worth waking a worker for.
     pub(crate) fn has_work_worth_a_wake(&self, worth: &Worthiness) -> bool {
-        let worth_it = |remote: &Arc<Remote>| remote.is_worth_a_wake(worth);
+        let worth_it = |remote: &Arc<Remote>| self.is_worth_a_wake(remote, worth);
         self.config.heuristics.steal && self.remotes.iter().any(worth_it)
     }
 

@@ -1,6 +1,6 @@
 //! The part of a worker that other threads reach.
 
-use std::sync::atomic::Ordering::{Acquire, Release};
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use mely_sched::{BUNDLE_COLORS, CoreQueue, StealQueue, Ticketed, Worthiness};
 
@@ -52,6 +52,8 @@ pub(crate) struct Remote {
     oldest_bundle: AtomicU64,
     /// The worker runs an event that may be long: thieves may take its mailbox.
     pub(crate) busy_long: AtomicBool,
+    /// The worker has done nothing for a while although it has not lain down.
+    pub(crate) is_late: AtomicBool,
     /// What ends with the runtime at the latest.
     pub(crate) lives: Lives,
     pub(crate) timers: Timers,
@@ -81,6 +83,7 @@ impl Remote {
             oldest_offered: AtomicU64::new(u64::MAX),
             oldest_bundle: AtomicU64::new(u64::MAX),
             busy_long: AtomicBool::new(false),
+            is_late: AtomicBool::new(false),
             lives: Lives::new(),
             timers: Timers::new(),
             counts: WorkerCounts::default(),
@@ -190,6 +193,13 @@ impl Remote {
         let held = || self.busy_long.load(Acquire);
         let sent = || held() && self.mailbox.has_elements();
         (offered && (much() || held())) || sent() || self.fifo.can_be_stolen()
+    }
+
+    /// Whether what is here is worth a steal even for a worker that has to share its core.
+    pub(crate) fn is_far_behind(&self, worth: &Worthiness) -> bool {
+        // Relaxed: a thief that sees it late comes later.
+        let late = || self.is_late.load(Relaxed) || self.busy_long.load(Relaxed);
+        worth.worth_a_slice(self.offered_cycles.load(Acquire)) || late()
     }
 
     /// Whether a thief may find something here.

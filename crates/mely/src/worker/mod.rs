@@ -28,7 +28,7 @@ use crate::cell::Here;
 use crate::cost::handlers::Costs;
 use crate::event::handler::{Handler, Kind};
 use crate::event::{Call, Event, NodePool, StatePtr};
-use crate::machine::affinity::Pinning;
+use crate::machine::affinity::Footing;
 use crate::machine::clock::reading_cycles;
 use crate::machine::driver::ReadyList;
 use crate::machine::sync::Arc;
@@ -99,7 +99,9 @@ pub(crate) struct Worker {
     until_sample: Cell<(u32, u32)>,
     until_poll_cycles: Cell<i64>,
     /// Where it is pinned, while it may be let go.
-    pinning: RefCell<Option<Pinning>>,
+    footing: RefCell<Option<Footing>>,
+    /// Others run on its core too.
+    shares_core: Cell<bool>,
     searching: Cell<bool>,
     /// An event that may be long is being run: what becomes ready meanwhile must
     /// not wait for it.
@@ -143,7 +145,8 @@ impl Worker {
             next_ticket: Cell::new(0),
             until_sample: Cell::new((1, 0)),
             until_poll_cycles: Cell::new(POLL_INTERVAL_CYCLES),
-            pinning: RefCell::new(None),
+            footing: RefCell::new(None),
+            shares_core: Cell::new(false),
             searching: Cell::new(false),
             holding: Cell::new(false),
             fresh_ids: Cell::new((0, 0)),
@@ -352,7 +355,7 @@ impl Worker {
         };
         let remote = self.remote();
         self.with_offers(remote, |offers| offers.push(color, interval));
-        if remote.is_worth_a_wake(&self.worth) {
+        if self.shared.is_worth_a_wake(remote, &self.worth) {
             self.shared.wake_a_thief();
         }
     }

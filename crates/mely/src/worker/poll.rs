@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::{POLL_INTERVAL_CYCLES, Worker};
 use crate::event::Event;
-use crate::machine::affinity::Pinning;
+use crate::machine::affinity::Footing;
 use crate::machine::driver::ReadyList;
 use crate::shared::ready::Ready;
 use crate::shared::timers::Due;
@@ -33,7 +33,7 @@ impl Worker {
     pub(super) fn poll(&self) -> bool {
         let mut found = 0;
         self.until_poll_cycles.set(POLL_INTERVAL_CYCLES);
-        self.look_at_place();
+        self.look_at_core();
         if self.shared.idle.hint().any() {
             self.shared.fade_steal_cost();
         }
@@ -53,17 +53,20 @@ impl Worker {
     }
 
     /// Keeps what its thread was given.
-    pub(crate) fn take_pinning(&self, pinning: Option<Pinning>, core: Option<usize>) {
+    pub(crate) fn take_footing(&self, footing: Option<Footing>, core: Option<usize>) {
         self.remote().cpu.set(core);
-        self.pinning.replace(pinning);
+        self.footing.replace(footing);
     }
 
-    /// Lets go of the core that others want too.
+    /// Looks whether others want its core too, and lets go of it then.
     #[inline]
-    pub(super) fn look_at_place(&self) {
-        let mut pinning = self.pinning.borrow_mut();
-        if pinning.as_mut().is_some_and(Pinning::lets_go) {
-            *pinning = None;
+    pub(super) fn look_at_core(&self) {
+        let found = self.footing.borrow_mut().as_mut().and_then(Footing::look);
+        let Some(found) = found else { return };
+        if self.shares_core.replace(found.is_shared) != found.is_shared {
+            self.shared.note_sharing(found.is_shared);
+        }
+        if found.let_go {
             self.remote().cpu.set(None);
             self.remote().counts.pins_let_go.add(1);
         }

@@ -62,6 +62,9 @@ impl Worker {
         if !victim.has_stealable_work() {
             return false;
         }
+        if self.shares_core.get() && !victim.is_far_behind(&self.worth) {
+            return false;
+        }
         let start = self.shared.clock.cycles();
         probe::work(Work::Steal, 1);
         let stolen = self
@@ -154,7 +157,7 @@ impl Worker {
                 }
             }
         });
-        if remote.is_worth_a_wake(&self.worth) {
+        if self.shared.is_worth_a_wake(remote, &self.worth) {
             self.shared.wake_a_thief();
         }
     }
@@ -216,7 +219,9 @@ impl Worker {
             idle.searching() > 0,
         );
         if share == 0 || self.remote().offered() > 0 {
-            if self.oldest_held.get() != u64::MAX && self.remote().is_worth_a_wake(&self.worth) {
+            if self.oldest_held.get() != u64::MAX
+                && self.shared.is_worth_a_wake(self.remote(), &self.worth)
+            {
                 self.shared.wake_a_thief();
             }
             return;

@@ -128,7 +128,7 @@ impl Worker {
     pub(crate) fn sleep(&self) {
         let remote = self.remote();
         let running = self.shared.phase() == Phase::Running;
-        self.look_at_place();
+        self.look_at_core();
         self.fire_timers(running);
         if self.private_colors() > 0 || !self.pinned.is_empty() || !remote.mailbox.close() {
             return;
