@@ -1,0 +1,15 @@
+//! Integration tests: what each page of the documentation promises, over loopback only.
+
+mod codecs;
+mod colors;
+mod datagrams;
+mod descriptors;
+mod ends;
+mod hostile;
+mod http;
+mod listeners;
+mod servers;
+mod streams;
+mod support;
+mod timers;
+mod tls;
