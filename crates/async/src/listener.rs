@@ -6,6 +6,9 @@ use std::net::{self, SocketAddr, ToSocketAddrs};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net as unix;
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -153,7 +156,7 @@ impl<L: ListenerSocket> Listener<L> {
         Incoming {
             listener: self,
             pause: STARVED_RETRY,
-            failures: 0,
+            failures: Arc::default(),
         }
     }
 }
@@ -167,7 +170,7 @@ fn accepted<S: StreamSocket, A>((stream, peer): (S, A)) -> (Stream<S>, A) {
 pub struct Incoming<'a, L: ListenerSocket> {
     listener: &'a Listener<L>,
     pause: Duration,
-    failures: u64,
+    failures: Arc<AtomicU64>,
 }
 
 impl<L: ListenerSocket> Incoming<'_, L> {
@@ -188,21 +191,29 @@ impl<L: ListenerSocket> Incoming<'_, L> {
                 }
                 Err(error) => error,
             };
-            match Passes::of(&error) {
-                Passes::AtOnce => {}
-                Passes::Later => {
-                    sleep(self.pause).await?;
-                    self.pause = STARVED_RETRY_MAX.min(self.pause * 2);
-                }
-                Passes::Never => return Err(error),
+            let passes = Passes::of(&error);
+            if passes == Passes::Never {
+                return Err(error);
             }
-            self.failures += 1;
+            // Relaxed: a count.
+            self.failures.fetch_add(1, Relaxed);
+            if passes == Passes::Later {
+                sleep(self.pause).await?;
+                self.pause = STARVED_RETRY_MAX.min(self.pause * 2);
+            }
         }
     }
 
     /// How many failures it has survived.
     pub fn failures(&self) -> u64 {
-        self.failures
+        // Relaxed: a count.
+        self.failures.load(Relaxed)
+    }
+
+    /// Counts its failures there.
+    pub(crate) fn count_failures_in(mut self, failures: &Arc<AtomicU64>) -> Self {
+        self.failures = Arc::clone(failures);
+        self
     }
 }
 

@@ -85,7 +85,7 @@ pub struct Serving {
 struct Counts {
     inside: Gate,
     accepted: AtomicU64,
-    failures: AtomicU64,
+    failures: Arc<AtomicU64>,
 }
 
 impl Serving {
@@ -242,18 +242,18 @@ impl<F> Server<F> {
         Fut: Future<Output = ()> + Send + 'static,
     {
         let (stop, max) = (self.options.stop.clone(), self.options.max_connections);
-        let mut incoming = listener.incoming();
+        let incoming = listener.incoming();
+        let mut incoming = incoming.count_failures_in(&self.counts.failures);
         loop {
             let next = async {
                 self.counts.inside.fewer_than(max).await;
-                let next = incoming.next().await;
-                self.counts.failures.store(incoming.failures(), Relaxed);
-                next
+                incoming.next().await
             };
             let Some(next) = unless(&stop, next).await else {
                 return Ok(());
             };
             let (stream, peer) = next?;
+            // Relaxed: a count.
             self.counts.accepted.fetch_add(1, Relaxed);
             let pass = self.counts.inside.enter();
             let serving = (self.connection)(stream, peer);

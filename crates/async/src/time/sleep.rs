@@ -56,6 +56,7 @@ impl Drop for Ring {
 /// A timer that is set.
 struct Armed {
     at: Instant,
+    color: Color,
     timer: Timer,
     alarm: SharedAlarm,
 }
@@ -66,11 +67,16 @@ impl Armed {
         let alarm = Arc::new(Mutex::new(Alarm::Waits(None)));
         let ring = Ring(Some(Arc::clone(&alarm)));
         let timer = color.via(&SLEEP).post_at(at, move |(), _cx| ring.ring());
-        Ok(Self { at, timer, alarm })
+        Ok(Self {
+            at,
+            color,
+            timer,
+            alarm,
+        })
     }
 
-    /// Waits for the event; whether the time has come.
-    fn poll(&self, waker: &Waker) -> Poll<bool> {
+    /// Waits for the event.
+    fn poll(&self, waker: &Waker) -> Poll<Fate> {
         let waker = waker.clone();
         let mut alarm = lock(&self.alarm);
         match &mut *alarm {
@@ -80,10 +86,16 @@ impl Armed {
                 drop_safely(before);
                 Poll::Pending
             }
-            Alarm::Rang => Poll::Ready(true),
-            Alarm::Lost => Poll::Ready(false),
+            Alarm::Rang => Poll::Ready(Fate::Rang),
+            Alarm::Lost => Poll::Ready(Fate::Lost),
         }
     }
+}
+
+/// What has become of a timer.
+enum Fate {
+    Rang,
+    Lost,
 }
 
 impl Drop for Armed {
@@ -100,7 +112,8 @@ impl Drop for Armed {
 /// A future that is ready once its time has come ([`sleep`], [`sleep_until`]).
 ///
 /// Its timer is an event of the color that polls it first, and is cancelled with it. It may
-/// be polled under other colors after that.
+/// be polled under other colors after that. A shutdown cancels the timers of its runtime: a
+/// sleep that is set then never ends, and is dropped with its task.
 ///
 /// # Errors
 ///
@@ -110,6 +123,8 @@ impl Drop for Armed {
 pub struct Sleep {
     deadline: Instant,
     armed: Option<Armed>,
+    /// No timer was set for it, which its next poll tells.
+    refused: bool,
 }
 
 /// Waits for so long: never less, and more by what the core is busy with.
@@ -130,6 +145,7 @@ pub fn sleep_until(deadline: Instant) -> Sleep {
     Sleep {
         deadline,
         armed: None,
+        refused: false,
     }
 }
 
@@ -158,6 +174,9 @@ impl Future for Sleep {
     type Output = Result<(), Error>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        if std::mem::take(&mut self.refused) {
+            return Poll::Ready(Err(Error::Refused));
+        }
         loop {
             let (armed, is_new) = match self.armed.take() {
                 Some(armed) => (armed, false),
@@ -165,16 +184,23 @@ impl Future for Sleep {
                 None => (Armed::new(self.deadline)?, true),
             };
             match armed.poll(cx.waker()) {
-                Poll::Pending => {
+                Poll::Ready(Fate::Rang) if armed.at >= self.deadline => {
+                    return Poll::Ready(Ok(()));
+                }
+                // It was reset meanwhile.
+                Poll::Ready(Fate::Rang) => {}
+                // Who tries again at once, whatever the error, lets others run in between.
+                Poll::Ready(Fate::Lost) if is_new => {
+                    self.refused = true;
+                    cx.waker().wake_by_ref();
+                    return Poll::Pending;
+                }
+                // Its runtime has ended; that of the color that polls now may go on.
+                Poll::Ready(Fate::Lost) if !armed.color.is_current() => {}
+                Poll::Pending | Poll::Ready(Fate::Lost) => {
                     self.armed = Some(armed);
                     return Poll::Pending;
                 }
-                Poll::Ready(true) if armed.at >= self.deadline => return Poll::Ready(Ok(())),
-                // It was reset meanwhile.
-                Poll::Ready(true) => {}
-                Poll::Ready(false) if is_new => return Poll::Ready(Err(Error::Refused)),
-                // With another runtime, perhaps: that of the color that polls may go on.
-                Poll::Ready(false) => {}
             }
         }
     }

@@ -1,7 +1,7 @@
 //! Lines and frames come from Tokio's codecs, buffers from Tokio's and from `futures`.
 
 use bytes::Bytes;
-use futures::{SinkExt as _, StreamExt as _};
+use futures::{SinkExt, StreamExt as _};
 use mely_async::UnixStream;
 use tokio_util::codec::{Framed, FramedRead, FramedWrite, LengthDelimitedCodec, LinesCodec};
 
@@ -32,7 +32,9 @@ fn lines_go_to_and_fro() {
         lines.send("x".repeat(1000)).await.expect("room");
         let line = lines.next().await.expect("a line").expect("no error");
         assert!(line.contains("max line length"), "{line}");
-        lines.close().await.expect("it closes");
+        SinkExt::<String>::close(&mut lines)
+            .await
+            .expect("it closes");
         assert!(lines.next().await.is_none());
         echo.await.expect("it ends");
     });
@@ -64,7 +66,7 @@ fn frames_of_any_length_go_through_halves() {
 
 #[test]
 fn tokios_buffers_read_lines() {
-    use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
+    use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt, BufReader};
     colored(|_| async {
         let (mut here, mut there) = tcp_pair().await.expect("a pair");
         AsyncWriteExt::write_all(&mut here, b"one\ntwo\nthree")

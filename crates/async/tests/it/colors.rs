@@ -74,20 +74,20 @@ fn a_stream_follows_to_the_color_that_polls_it() {
         let mut ends = Vec::new();
         for round in 0..20 {
             let (color, is_ended) = seen_color(&rt);
+            let beside = rt.fresh_color();
             let waits = color.spawn(async move {
                 let mut byte = [0; 1];
                 // It waits here, and so it is watched with this color now.
                 let first = there.read(&mut byte).now_or_never();
                 assert!(first.is_none(), "round {round}: nothing was sent");
+                let writes = beside.spawn(async move {
+                    here.write_all(b"x").await.expect("room");
+                    here
+                });
                 there.read(&mut byte).await.expect("a byte");
-                there
+                (writes.await.expect("it ends"), there)
             });
-            let writes = rt.fresh_color().spawn(async move {
-                here.write_all(b"x").await.expect("room");
-                here
-            });
-            there = waits.wait().expect("it ends");
-            here = writes.wait().expect("it ends");
+            (here, there) = waits.wait().expect("it ends");
             ends.push(is_ended);
         }
         let last = ends.pop().expect("there were some");

@@ -20,7 +20,7 @@ fn datagrams_echo() {
     colored(|rt| async move {
         let ((echo, to), (asks, from)) = (socket(), socket());
         let echoed = rt.fresh_color().spawn(async move {
-            let mut bytes = [0; 64];
+            let mut bytes = [0; 128];
             for _ in 0..100 {
                 let (count, peer) = echo.recv_from(&mut bytes).await?;
                 echo.send_to(&bytes[..count], peer).await?;

@@ -12,4 +12,5 @@ mod servers;
 mod streams;
 mod support;
 mod timers;
+#[cfg(target_arch = "x86_64")]
 mod tls;

@@ -131,6 +131,25 @@ fn ticks_are_due_at_equal_distances() {
 }
 
 #[test]
+fn who_sleeps_again_and_again_does_not_hold_a_shutdown_up() {
+    bounded(|| {
+        let rt = runtime(1);
+        let naps = rt.fresh_color().spawn(async {
+            let (begun, mut first) = (Instant::now(), true);
+            loop {
+                // Whatever it says: the next one.
+                let slept = sleep(if first { Duration::ZERO } else { LONG }).await;
+                first = false;
+                assert!(slept.is_err() || begun.elapsed() < LONG);
+            }
+        });
+        rt.shutdown(Duration::from_secs(10))
+            .expect("it ends in order");
+        assert!(naps.wait().is_err());
+    });
+}
+
+#[test]
 fn too_many_timers_are_told() {
     bounded(|| {
         let rt = mely::Runtime::builder()
@@ -140,8 +159,13 @@ fn too_many_timers_are_told() {
             .expect("a runtime");
         let slept = rt.fresh_color().spawn(async {
             let mut naps: Vec<_> = (0..11).map(|_| Box::pin(sleep(LONG))).collect();
-            let polls = naps.iter_mut().map(|nap| nap.as_mut().now_or_never());
-            polls.collect::<Vec<_>>()
+            let mut polls = Vec::new();
+            for _ in 0..2 {
+                // A refusal is told by the second poll.
+                let each = naps.iter_mut().map(|nap| nap.as_mut().now_or_never());
+                polls = each.collect();
+            }
+            polls
         });
         let polls = slept.wait().expect("it ends");
         let refused = |poll: &&Option<_>| **poll == Some(Err(Error::Refused));
