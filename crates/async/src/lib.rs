@@ -92,7 +92,7 @@ mod udp;
 mod wake;
 
 pub use error::Error;
-pub use listener::{Incoming, Listener, ListenerSocket, TcpListener, UnixListener};
+pub use listener::{Accepted, Incoming, Listener, ListenerSocket, TcpListener, UnixListener};
 pub use lookup::lookup_host;
 pub use serve::{ServeOptions, Serving, Stop, Stopped};
 #[cfg(feature = "http")]

@@ -59,6 +59,12 @@ mod private {
     impl Sealed for std::os::unix::net::UnixListener {}
 }
 
+/// What a listener accepts: a stream, and the address of its peer.
+pub type Accepted<L> = (
+    Stream<<L as ListenerSocket>::Stream>,
+    <L as ListenerSocket>::Address,
+);
+
 impl ListenerSocket for net::TcpListener {
     type Stream = net::TcpStream;
     type Address = SocketAddr;
@@ -123,15 +129,12 @@ impl<L: ListenerSocket> Listener<L> {
     /// What the system says, also of connections that have ended already, and when
     /// descriptors run out: [`incoming`](Self::incoming) survives both.
     /// [`Error::OutsideColor`](crate::Error) inside.
-    pub async fn accept(&self) -> io::Result<(Stream<L::Stream>, L::Address)> {
+    pub async fn accept(&self) -> io::Result<Accepted<L>> {
         self.0.io(Way::Read, L::accept_one).await.map(accepted)
     }
 
     /// Polls for what [`accept`](Self::accept) gives: the last waker counts.
-    pub fn poll_accept(
-        &self,
-        cx: &Context<'_>,
-    ) -> Poll<io::Result<(Stream<L::Stream>, L::Address)>> {
+    pub fn poll_accept(&self, cx: &Context<'_>) -> Poll<io::Result<Accepted<L>>> {
         let accept = |socket: &L, _| socket.accept_one();
         let polled = self.0.poll_io(Way::Read, Waiter::Poller, cx, accept);
         polled.map_ok(accepted)
@@ -182,7 +185,7 @@ impl<L: ListenerSocket> Incoming<'_, L> {
     /// # Errors
     ///
     /// What ends the listener itself, and [`Error`](crate::Error) if it cannot wait.
-    pub async fn next(&mut self) -> io::Result<(Stream<L::Stream>, L::Address)> {
+    pub async fn next(&mut self) -> io::Result<Accepted<L>> {
         loop {
             let error = match self.listener.accept().await {
                 Ok(accepted) => {

@@ -155,10 +155,11 @@ impl<S: AsFd + Send + Sync + 'static> Socket<S> {
         if let Err(error) = followed {
             return Poll::Ready(Err(error));
         }
-        match self.ready().enlist(way, waiter, cx.waker()) {
-            true => Poll::Pending,
-            false => Poll::Ready(Ok(())),
+        if self.ready().enlist(way, waiter, cx.waker()) {
+            return Poll::Pending;
         }
+        self.ready().strike(way, waiter);
+        Poll::Ready(Ok(()))
     }
 
     /// Waits until a system call may succeed.
@@ -231,14 +232,14 @@ impl<S: AsFd + Send + Sync + 'static> Socket<S> {
         way: Way,
         mut call: impl FnMut(&S) -> io::Result<R>,
     ) -> io::Result<R> {
-        let waits = Waits::new(self.ready(), way);
-        poll_fn(|cx| self.poll_io(way, waits.waiter, cx, |io, _| call(io))).await
+        let mut waits = Waits::new(self.ready(), way);
+        poll_fn(|cx| waits.note(self.poll_io(way, waits.waiter, cx, |io, _| call(io)))).await
     }
 
     /// The same, until a system call may succeed.
     pub(crate) async fn until_ready(&self, way: Way) -> io::Result<()> {
-        let waits = Waits::new(self.ready(), way);
-        poll_fn(|cx| self.poll_ready(way, waits.waiter, cx)).await
+        let mut waits = Waits::new(self.ready(), way);
+        poll_fn(|cx| waits.note(self.poll_ready(way, waits.waiter, cx))).await
     }
 }
 
@@ -247,18 +248,32 @@ struct Waits<'a> {
     ready: &'a Ready,
     way: Way,
     waiter: Waiter,
+    /// Whether it may be on the list.
+    waited: bool,
 }
 
 impl<'a> Waits<'a> {
     fn new(ready: &'a Ready, way: Way) -> Self {
         let waiter = ready.number();
-        Self { ready, way, waiter }
+        Self {
+            ready,
+            way,
+            waiter,
+            waited: false,
+        }
+    }
+
+    fn note<R>(&mut self, poll: Poll<R>) -> Poll<R> {
+        self.waited |= poll.is_pending();
+        poll
     }
 }
 
 impl Drop for Waits<'_> {
     fn drop(&mut self) {
-        self.ready.strike(self.way, self.waiter);
+        if self.waited {
+            self.ready.strike(self.way, self.waiter);
+        }
     }
 }
 

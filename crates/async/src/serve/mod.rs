@@ -31,8 +31,9 @@ pub struct ServeOptions {
 }
 
 impl ServeOptions {
-    /// How many connections there may be, where nothing else is said: more want more
-    /// descriptors than a process may have on most systems (1024), and memory.
+    /// How many connections there may be, where nothing else is said. Each takes a
+    /// descriptor, and some kilobytes: where a process may have fewer descriptors, those
+    /// that come too late wait until some are free.
     pub const MAX_CONNECTIONS: usize = 10_000;
 
     /// The defaults.
