@@ -131,20 +131,29 @@ fn a_half_goes_on_when_the_color_of_the_other_has_ended() {
         let (rt, other) = (runtime(1), runtime(1));
         let (mut here, there) = UnixStream::pair().expect("a pair");
         let (mut reads, writes) = there.into_split();
+        let (waits, has_waited) = std::sync::mpsc::channel();
+        let also_waits = waits.clone();
         // It is watched with a color of a runtime that ends.
         let fills = rt.fresh_color().spawn(async move {
             while let Some(wrote) = writes.as_stream().writable().now_or_never() {
                 wrote.expect("no error");
                 let _ = writes.as_stream().try_write(&[0; 4096]);
             }
-            let wait = writes.as_stream().writable();
-            drop(wait.await);
-            writes
+            let mut wait = Box::pin(writes.as_stream().writable());
+            assert!(futures::poll!(wait.as_mut()).is_pending());
+            waits.send(()).expect("the test waits");
+            wait.await
         });
+        has_waited.recv().expect("it has begun to wait");
         let reader = other.fresh_color().spawn(async move {
             let mut byte = [0; 1];
-            reads.read_exact(&mut byte).await.map(|()| byte)
+            let mut read = Box::pin(reads.read_exact(&mut byte));
+            assert!(futures::poll!(read.as_mut()).is_pending());
+            also_waits.send(()).expect("the test waits");
+            read.await?;
+            Ok::<_, std::io::Error>(byte)
         });
+        has_waited.recv().expect("it has begun to wait");
         rt.shutdown(Duration::from_secs(10)).expect("it ends");
         assert!(fills.wait().is_err(), "its task ended with the runtime");
         let writes = other
