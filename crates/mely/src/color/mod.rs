@@ -21,6 +21,7 @@ use crate::event::StatePtr;
 use crate::event::handler::Handler;
 use crate::shared::ColorRef;
 use crate::shared::timers::Timer;
+use crate::worker;
 
 /// A color without state: the unit of serial execution.
 ///
@@ -210,6 +211,36 @@ impl<T: Send + 'static> Colored<T> {
         F: FnOnce(&mut T, &mut Context<'_, T>) -> R + Send + 'static,
     {
         self.unnamed().call(event)
+    }
+}
+
+impl Color {
+    /// The color of the event that this thread runs, and so that of a future that is
+    /// polled there; `None` outside of events.
+    ///
+    /// For code that is called from events without their [`Context`]: futures, destructors,
+    /// executors.
+    ///
+    /// ```
+    /// use mely::Color;
+    /// let rt = mely::Runtime::builder().workers(1).build()?;
+    /// let color = rt.fresh_color();
+    /// let found = color.spawn(async { Color::current() }).wait();
+    /// assert_eq!(found, Ok(Some(color)));
+    /// assert_eq!(Color::current(), None);
+    /// # Ok::<(), mely::BuildError>(())
+    /// ```
+    pub fn current() -> Option<Color> {
+        let color = worker::with_any_current(|worker| worker?.current_color())?;
+        Some(Colored::from_parts(color, StatePtr::dangling()))
+    }
+}
+
+impl<T> Colored<T> {
+    /// Whether the event that this thread runs is of this color: what
+    /// [`Color::current`] tells, for less.
+    pub fn is_current(&self) -> bool {
+        worker::with_any_current(|worker| worker.is_some_and(|worker| worker.runs(&self.color)))
     }
 }
 

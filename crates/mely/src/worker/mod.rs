@@ -391,6 +391,11 @@ impl Worker {
         ticket
     }
 
+    /// The color of the event that is being run, to keep.
+    pub(crate) fn current_color(&self) -> Option<ColorRef> {
+        self.running.lend().map(|running| running.to_ref())
+    }
+
     /// Whether the event that is being run is of this color.
     pub(crate) fn runs(&self, color: &ColorRef) -> bool {
         self.running_of(color).is_some()

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Barrier};
 use std::thread;
 
-use mely::{NoSuchWorker, PostError, Runtime};
+use mely::{Color, NoSuchWorker, PostError, Runtime};
 
 use crate::checkers::conserved;
 use crate::support::{Gate, OpenOnDrop, bounded, holds, runtime, settle};
@@ -246,5 +246,33 @@ fn a_color_is_shown_by_its_number_and_a_handler_by_its_place() {
                 .wait()
                 == Ok(true)
         );
+    });
+}
+
+#[test]
+fn an_event_knows_its_color_without_its_context() {
+    bounded("current", || {
+        let rt = runtime(2);
+        let colors: Vec<_> = (0..50).map(|_| rt.fresh_color()).collect();
+        let wrong = Arc::new(AtomicU64::new(0));
+        for (color, other) in colors.iter().zip(colors.iter().skip(1)) {
+            let (own, other, wrong) = (color.clone(), other.clone(), Arc::clone(&wrong));
+            color.post(move |_, cx| {
+                let right = Color::current().as_ref() == Some(&own)
+                    && own.is_current()
+                    && !other.is_current();
+                wrong.fetch_add(u64::from(!right), Relaxed);
+                // A color that is made for one event has no other name.
+                let wrong = Arc::clone(&wrong);
+                cx.post_fresh(move |_, cx| {
+                    let right = Color::current() == Some(cx.color());
+                    wrong.fetch_add(u64::from(!right), Relaxed);
+                });
+            });
+        }
+        settle(&rt);
+        assert_eq!(wrong.load(Relaxed), 0);
+        assert_eq!(Color::current(), None);
+        assert!(!colors[0].is_current());
     });
 }

@@ -1,0 +1,110 @@
+//! Sockets and timers for futures that are polled under a color of [Mely](mely).
+//!
+//! A future that is [spawned](mely::Colored::spawn) into a color runs as events of it: one
+//! at a time, beside other colors, and stolen with it. Here is what such futures wait for.
+//! Nothing takes a color by argument: what waits, waits with the color of the event that
+//! polls it.
+//!
+//! An echo server, with a color for each connection:
+//!
+//! ```
+//! use mely_async::TcpListener;
+//! use std::time::Duration;
+//!
+//! fn main() -> Result<(), Box<dyn std::error::Error>> {
+//!     let rt = mely::Runtime::builder().workers(2).build()?;
+//!     let listener = TcpListener::bind("127.0.0.1:0")?;
+//!     println!("listening on {}", listener.local_addr()?);
+//!     let serving = listener.serve(&rt, |mut stream, _peer| async move {
+//!         let mut bytes = vec![0; 4096];
+//!         while let Ok(count @ 1..) = stream.read(&mut bytes).await {
+//!             if stream.write_all(&bytes[..count]).await.is_err() {
+//!                 break;
+//!             }
+//!         }
+//!     });
+//!     serving.stop(); // accepts no more, and lets the connections end
+//!     serving.wait()?;
+//!     rt.shutdown(Duration::from_secs(5))?;
+//!     Ok(())
+//! }
+//! ```
+//!
+//! With the feature `http`, axum's router and any other tower service is served over
+//! HTTP/1 and HTTP/2; state that many connections share has a color of its own, and no
+//! lock:
+#![cfg_attr(feature = "http", doc = "```")]
+#![cfg_attr(not(feature = "http"), doc = "```ignore")]
+//! use axum::{Router, extract::State, routing::get};
+//! use mely::Colored;
+//! use mely_async::{TcpListener, serve_http};
+//!
+//! async fn hit(State(hits): State<Colored<u64>>) -> String {
+//!     let count = hits.call(|hits, _cx| { *hits += 1; *hits }).await;
+//!     count.map_or_else(|error| error.to_string(), |count| format!("{count} hits"))
+//! }
+//!
+//! fn main() -> Result<(), Box<dyn std::error::Error>> {
+//!     let rt = mely::Runtime::builder().workers(2).build()?;
+//!     let router = Router::new().route("/", get(hit)).with_state(rt.colored(0));
+//!     let serving = serve_http(TcpListener::bind("127.0.0.1:0")?, &rt, router);
+//!     serving.stop();
+//!     serving.wait()?;
+//!     Ok(())
+//! }
+//! ```
+//!
+//! | to | use |
+//! |---|---|
+//! | listen, connect | [`TcpListener`], [`TcpStream`], [`UnixListener`], [`UnixStream`] |
+//! | give each connection a color | [`Listener::serve`] |
+//! | send datagrams | [`UdpSocket`] |
+//! | wait | [`sleep`], [`sleep_until`], [`interval`], [`timeout`], [`timeout_at`] |
+//! | look a name up | [`lookup_host`], [`TcpStream::connect_host`] |
+//! | end in order | [`Stop`], [`Serving::stop`] |
+//!
+//! | feature | gives streams | and with it |
+//! |---|---|---|
+//! | `futures-io` | its `AsyncRead`, `AsyncWrite` | what `futures` builds on them |
+//! | `tokio` | Tokio's `AsyncRead`, `AsyncWrite` | `tokio-util`'s codecs, `tokio-rustls`, without Tokio's runtime |
+//! | `hyper` | hyper's `Read`, `Write` | `ColorTimer`, `ColorExecutor` |
+//! | `http` | the same | `serve_http` for tower services |
+//!
+//! None is on by default. Of Tokio's own runtime nothing is here: what calls `tokio::spawn`
+//! (as `axum::serve` does) or Tokio's timers needs it.
+//!
+//! # Errors
+//!
+//! What must wait outside of any color fails with [`Error::OutsideColor`]: sockets as an
+//! [`io::Error`](std::io::Error), timers by themselves. Nothing panics.
+#![forbid(unsafe_code)]
+
+mod error;
+mod listener;
+mod lookup;
+mod ready;
+mod serve;
+mod socket;
+mod stream;
+mod time;
+mod traits;
+mod udp;
+mod wake;
+
+pub use error::Error;
+pub use listener::{Accepted, Incoming, Listener, ListenerSocket, TcpListener, UnixListener};
+pub use lookup::lookup_host;
+pub use serve::{ServeOptions, Serving, Stop, Stopped};
+#[cfg(feature = "http")]
+pub use serve::{serve_http, serve_http_with};
+pub use stream::{
+    OwnedReadHalf, OwnedWriteHalf, ReadHalf, ReuniteError, Stream, StreamSocket, TcpStream,
+    UnixStream, WriteHalf,
+};
+pub use time::{
+    Interval, MissedTickBehavior, Sleep, interval, interval_at, sleep, sleep_until, timeout,
+    timeout_at,
+};
+#[cfg(feature = "hyper")]
+pub use traits::hyper_rt::{ColorExecutor, ColorTimer};
+pub use udp::UdpSocket;

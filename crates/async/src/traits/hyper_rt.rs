@@ -1,0 +1,128 @@
+//! What hyper asks of a runtime: streams, timers, and where to run futures.
+
+use std::io::{self, IoSlice};
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+
+use hyper::rt::{Executor, Read, ReadBufCursor, Timer, Write};
+use mely::Color;
+
+use crate::stream::{Stream, StreamSocket};
+use crate::time::{self, sleep, sleep_until};
+
+impl<S: StreamSocket> Read for Stream<S> {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        mut buf: ReadBufCursor<'_>,
+    ) -> Poll<io::Result<()>> {
+        let room = buf.remaining();
+        self.poll_read_to(cx, room, |read| buf.put_slice(read))
+    }
+}
+
+impl<S: StreamSocket> Write for Stream<S> {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Stream::poll_write(&self, cx, bytes)
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        slices: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Stream::poll_write_vectored(&self, cx, slices)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        true
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, _cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(self.shut_down_write())
+    }
+}
+
+/// Hyper's timers, as events of the color that waits.
+///
+/// Where no timer can be set, a sleep of hyper's ends at once: a limit that cannot be
+/// watched is taken as reached.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ColorTimer(());
+
+impl ColorTimer {
+    /// Timers of whatever color waits.
+    pub fn new() -> Self {
+        Self(())
+    }
+}
+
+/// A sleep that cannot tell of errors.
+struct HyperSleep(time::Sleep);
+
+impl Future for HyperSleep {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        Pin::new(&mut self.0).poll(cx).map(drop)
+    }
+}
+
+impl hyper::rt::Sleep for HyperSleep {}
+
+impl Timer for ColorTimer {
+    fn sleep(&self, duration: Duration) -> Pin<Box<dyn hyper::rt::Sleep>> {
+        Box::pin(HyperSleep(sleep(duration)))
+    }
+
+    fn sleep_until(&self, deadline: Instant) -> Pin<Box<dyn hyper::rt::Sleep>> {
+        Box::pin(HyperSleep(sleep_until(deadline)))
+    }
+
+    fn reset(&self, sleep: &mut Pin<Box<dyn hyper::rt::Sleep>>, new_deadline: Instant) {
+        match sleep.as_mut().downcast_mut_pin::<HyperSleep>() {
+            Some(mut sleep) => sleep.0.reset(new_deadline),
+            None => *sleep = self.sleep_until(new_deadline),
+        }
+    }
+}
+
+/// Runs hyper's futures, such as the streams of HTTP/2, under a color: that of the event
+/// which hands them over, and so of the connection; or always the same one.
+#[derive(Clone, Debug, Default)]
+pub struct ColorExecutor(Option<Color>);
+
+impl ColorExecutor {
+    /// Runs futures under the color that hands them over. Outside of any color they are
+    /// dropped.
+    pub fn new() -> Self {
+        Self(None)
+    }
+
+    /// Runs futures under this color, whoever hands them over.
+    pub fn of(color: Color) -> Self {
+        Self(Some(color))
+    }
+}
+
+impl<F> Executor<F> for ColorExecutor
+where
+    F: Future + Send + 'static,
+    F::Output: Send + 'static,
+{
+    fn execute(&self, future: F) {
+        if let Some(color) = self.0.clone().or_else(Color::current) {
+            // Whoever wants its result has other ways to it.
+            drop(color.spawn(future));
+        }
+    }
+}

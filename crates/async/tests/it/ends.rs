@@ -1,0 +1,85 @@
+//! The end of the runtime, and of what waits.
+
+use std::io::Read;
+use std::time::Duration;
+
+use futures::FutureExt as _;
+use mely_async::{TcpListener, TcpStream, UdpSocket, UnixStream, sleep};
+
+use crate::support::{bounded, dropped, runtime};
+
+#[test]
+fn what_waits_is_dropped_with_the_runtime() {
+    bounded(|| {
+        let rt = runtime(2);
+        let std_listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a listener");
+        let address = std_listener.local_addr().expect("an address");
+        let listener = TcpListener::from_std(std_listener).expect("a listener");
+        let mut client = std::net::TcpStream::connect(address).expect("it listens");
+        let (alive, is_dropped) = dropped();
+        let waits = rt.fresh_color().spawn(async move {
+            let _alive = alive;
+            let (mut stream, _) = listener.accept().await.expect("a connection");
+            let udp = UdpSocket::bind("127.0.0.1:0").expect("a socket");
+            let mut bytes = [0; 1];
+            let nap = sleep(Duration::from_secs(3600));
+            let mut datagram = [0; 1];
+            let all = futures::join!(
+                listener.accept(),
+                stream.read(&mut bytes),
+                udp.recv(&mut datagram),
+                nap
+            );
+            drop(all);
+        });
+        rt.shutdown(Duration::from_secs(10)).expect("it ends");
+        assert_eq!(waits.wait(), Err(mely::CallError::Dropped));
+        assert!(is_dropped(), "the future is gone");
+        assert_eq!(
+            client.read(&mut [0]).expect("the end"),
+            0,
+            "so is its stream"
+        );
+        assert!(
+            std::net::TcpStream::connect(address).is_err(),
+            "and its listener"
+        );
+    });
+}
+
+#[test]
+fn a_stream_that_outlives_its_runtime_works_in_another_one() {
+    bounded(|| {
+        let (mut here, mut there) = UnixStream::pair().expect("a pair");
+        for _ in 0..5 {
+            let rt = runtime(1);
+            let waits = rt.fresh_color().spawn(async move {
+                assert!(there.read(&mut [0; 1]).now_or_never().is_none());
+                here.write_all(b"x").await.expect("room");
+                there.read_exact(&mut [0; 1]).await.expect("a byte");
+                (here, there)
+            });
+            (here, there) = waits.wait().expect("it ends");
+            rt.shutdown(Duration::from_secs(10)).expect("it ends");
+        }
+    });
+}
+
+#[test]
+fn a_task_that_ends_closes_what_it_has() {
+    bounded(|| {
+        let rt = runtime(1);
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a listener");
+        let address = listener.local_addr().expect("an address");
+        for _ in 0..20 {
+            let connects = rt.fresh_color().spawn(async move {
+                let mut stream = TcpStream::connect(address).await.expect("it listens");
+                // It waited, and is watched.
+                assert!(stream.read(&mut [0; 1]).now_or_never().is_none());
+            });
+            let (mut peer, _) = listener.accept().expect("a connection");
+            connects.wait().expect("it ends");
+            assert_eq!(peer.read(&mut [0]).expect("the end"), 0);
+        }
+    });
+}

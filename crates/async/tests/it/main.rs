@@ -1,0 +1,16 @@
+//! Integration tests: what each page of the documentation promises, over loopback only.
+
+mod codecs;
+mod colors;
+mod datagrams;
+mod descriptors;
+mod ends;
+mod hostile;
+mod http;
+mod listeners;
+mod servers;
+mod streams;
+mod support;
+mod timers;
+#[cfg(target_arch = "x86_64")]
+mod tls;
