@@ -130,6 +130,8 @@ fn write_table(rows: &[Row], mut out: impl Write) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     #[test]

@@ -313,8 +313,12 @@ impl Shared {
 
     /// Whether what is at a worker is worth waking another for.
     pub(crate) fn is_worth_a_wake(&self, remote: &Remote, worth: &Worthiness) -> bool {
-        let all_share = || self.sharing.load(Relaxed) >= self.remotes.len();
-        remote.is_worth_a_wake(worth) && (!all_share() || remote.is_far_behind(worth))
+        remote.is_worth_a_wake(worth) && (!self.do_all_share() || remote.is_far_behind(worth))
+    }
+
+    /// Whether no worker has a core of its own.
+    pub(crate) fn do_all_share(&self) -> bool {
+        self.sharing.load(Relaxed) >= self.remotes.len()
     }
 
     /// Whether there is work anywhere that is worth waking a worker for.

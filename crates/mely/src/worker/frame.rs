@@ -3,7 +3,8 @@
 
 use super::Worker;
 use crate::event::Place;
-use crate::shared::OwnedColor;
+use crate::shared::admission::Poster;
+use crate::shared::{ColorRef, Lent, OwnedColor};
 
 /// A worker, and the color that it runs: what the event that runs is told of both.
 pub(crate) struct Frame<'a> {
@@ -30,5 +31,35 @@ impl<'a> Frame<'a> {
     pub(crate) unsafe fn of(place: Place<'a>) -> &'a Self {
         // SAFETY: the caller's word.
         unsafe { place.get::<Frame<'a>>() }
+    }
+}
+
+impl Worker {
+    /// What it counts what it posts in.
+    #[inline]
+    pub(crate) fn poster(&self) -> Poster<'_> {
+        Poster::Worker(&self.remote.counts.events)
+    }
+
+    /// The same, of the event that it runs.
+    #[inline]
+    pub(crate) fn handler_poster(&self) -> Poster<'_> {
+        Poster::Handler(&self.remote.counts.events)
+    }
+
+    /// The color of the event that is being run, to keep.
+    pub(crate) fn current_color(&self) -> Option<ColorRef> {
+        self.running.lend().map(|running| running.to_ref())
+    }
+
+    /// Whether the event that is being run is of this color.
+    pub(crate) fn runs(&self, color: &ColorRef) -> bool {
+        self.running_of(color).is_some()
+    }
+
+    /// The color that is being run, if it is this one.
+    #[inline]
+    pub(super) fn running_of(&self, color: &ColorRef) -> Option<Lent> {
+        self.running.lend().filter(|running| running.is_of(color))
     }
 }

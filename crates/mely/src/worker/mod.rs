@@ -33,10 +33,9 @@ use crate::machine::clock::reading_cycles;
 use crate::machine::driver::ReadyList;
 use crate::machine::sync::Arc;
 use crate::queue::held::Giver;
-use crate::shared::admission::Poster;
 use crate::shared::ready::Ready;
 use crate::shared::remote::{Private, Remote};
-use crate::shared::{CellPool, ColorRef, Lent, OwnedColor, Running, Shared};
+use crate::shared::{CellPool, ColorRef, OwnedColor, Running, Shared};
 
 /// How much work a worker does between two looks at timers and descriptors, in
 /// cycles: 40 µs at 2.5 GHz, of which a look (0.4 µs) is 1 %.
@@ -167,18 +166,6 @@ impl Worker {
         &self.remote
     }
 
-    /// What it counts what it posts in.
-    #[inline]
-    pub(crate) fn poster(&self) -> Poster<'_> {
-        Poster::Worker(&self.remote.counts.events)
-    }
-
-    /// The same, of the event that it runs.
-    #[inline]
-    pub(crate) fn handler_poster(&self) -> Poster<'_> {
-        Poster::Handler(&self.remote.counts.events)
-    }
-
     /// Free color cells.
     pub(crate) fn cells(&self) -> &CellPool {
         &self.cells
@@ -189,7 +176,11 @@ impl Worker {
     /// color that is ready longest — or steals.
     pub(crate) fn step(&self) -> Step {
         let steal_cost = self.shared.steal_cost_cycles();
-        let private_below = self.worth.private_below_cycles(steal_cost);
+        // What nobody would steal need not be offered.
+        let private_below = match self.shares_core.get() && self.shared.do_all_share() {
+            true if self.shared.config.heuristics.learn => u64::MAX,
+            _ => self.worth.private_below_cycles(steal_cost),
+        };
         self.private_below_cycles.set(private_below);
         if self.until_poll_cycles.get() <= 0 {
             self.poll();
@@ -389,21 +380,5 @@ impl Worker {
         let ticket = self.next_ticket.get();
         self.next_ticket.set(ticket + 1);
         ticket
-    }
-
-    /// The color of the event that is being run, to keep.
-    pub(crate) fn current_color(&self) -> Option<ColorRef> {
-        self.running.lend().map(|running| running.to_ref())
-    }
-
-    /// Whether the event that is being run is of this color.
-    pub(crate) fn runs(&self, color: &ColorRef) -> bool {
-        self.running_of(color).is_some()
-    }
-
-    /// The color that is being run, if it is this one.
-    #[inline]
-    fn running_of(&self, color: &ColorRef) -> Option<Lent> {
-        self.running.lend().filter(|running| running.is_of(color))
     }
 }

@@ -212,9 +212,13 @@ impl Worker {
         if !idle.any() || colors < 2 {
             return;
         }
+        let cycles = self.ready.with(CoreQueue::time_left_cycles);
+        if self.shared.do_all_share() && !self.worth.worth_a_slice(cycles) {
+            return;
+        }
         let mut share = self.worth.colors_to_share(
             colors,
-            self.ready.with(CoreQueue::time_left_cycles),
+            cycles,
             self.shared.steal_cost_cycles(),
             idle.searching() > 0,
         );

@@ -257,6 +257,8 @@ fn rows(contenders: &[Contender<Pair, Found>]) -> Vec<Row> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     #[test]
