@@ -155,9 +155,21 @@ impl<'a> Looks<'a> {
             return;
         }
         look.same = look.same.saturating_add(1);
-        remote.is_late.store(true, Relaxed);
+        let is_late = look.same >= self.looks_until_late();
         self.warn(worker);
-        self.take_over(worker);
+        if is_late {
+            remote.is_late.store(true, Relaxed);
+            self.take_over(worker);
+        }
+    }
+
+    /// In how many looks in a row a worker does nothing that does not come. One that has
+    /// to share its core waits for a slice or two of the kernel's, and comes.
+    fn looks_until_late(&self) -> u32 {
+        match self.shared.do_all_share() {
+            true => 2,
+            false => 1,
+        }
     }
 
     /// Warns, once, of a handler that holds a worker for too long.
@@ -218,7 +230,7 @@ impl<'a> Looks<'a> {
         }
         // Once: what comes later wakes thieves itself, and what is there may be nothing that
         // they can take.
-        if self.workers[worker].same == 1 && remote.has_stealable_work() {
+        if self.workers[worker].same == self.looks_until_late() && remote.has_stealable_work() {
             shared.wake_a_thief();
         }
     }
