@@ -209,6 +209,10 @@ impl Worker {
     /// Takes the color that is next if its turn needs no care.
     #[inline]
     fn next_to_follow(&self, following: &Following) -> Option<Ticketed<Ready>> {
+        // What others send waits for one turn of each color, not for a row of them.
+        if self.remote().mailbox.has_elements() {
+            return None;
+        }
         self.ready.with(|ready| {
             // SAFETY: judging the color does not change the queue.
             let first = unsafe { ready.peek(0) }?;

@@ -1,7 +1,9 @@
 //! A color waits at most one batch of each other color that is ready on its core.
 //!
-//! Checked for colors that do not move, from a post that can be taken at once: from
-//! outside, or on their own core. The color that runs may end its batch, and come
+//! Checked for colors that do not move, since a post has returned that can be taken at
+//! once: on their own core, or from outside if nobody steals. Whoever posts may stand still
+//! before that, and a thief that looks into the mailbox of a core in a long event has what
+//! was sent there in its hands, until it has sent back what is pinned. The color that runs may end its batch, and come
 //! again before the core has looked at what others sent: two batches of a color are
 //! the bound. Where the events of a core wait in one queue (Libasync-smp, CFSE), they
 //! run as they were posted, however many are of one color.
@@ -22,6 +24,8 @@ pub(super) struct Fair {
     cores: usize,
     heuristics: Heuristics,
     batch: u32,
+    /// Events whose posts have not returned.
+    posting: BTreeMap<EventId, usize>,
     /// Events pending that can be taken at once, of colors that do not move.
     pending: BTreeMap<EventId, ColorId>,
     /// How many events of each other color ran on the core of a color that waits.
@@ -40,6 +44,7 @@ impl Fair {
             cores: program.cores,
             heuristics,
             batch: program.batch.unwrap_or(by_policy),
+            posting: BTreeMap::new(),
             pending: BTreeMap::new(),
             waiting: BTreeMap::new(),
         }
@@ -57,6 +62,7 @@ impl Fair {
     }
 
     fn began(&mut self, event: EventId, color: ColorId, worker: usize) -> Result<(), String> {
+        self.posting.remove(&event);
         self.pending.remove(&event);
         if let ColorId::Planned(number) = color {
             self.waiting.remove(&number);
@@ -98,8 +104,18 @@ impl Check for Fair {
                 let Some(home) = self.home(color) else {
                     return Ok(());
                 };
-                let is_taken_at_once = by == Poster::Outside || by == Poster::Worker(home);
+                let is_taken_at_once = match by {
+                    Poster::Outside => !self.heuristics.steal,
+                    _ => by == Poster::Worker(home),
+                };
                 if is_taken_at_once {
+                    self.posting.insert(event, number);
+                }
+            }
+            Seen::Posted { event } => {
+                // Unless it has begun meanwhile.
+                if let Some(number) = self.posting.remove(&event) {
+                    let color = ColorId::Planned(number);
                     if !self.has_pending(color) {
                         self.waiting.insert(number, BTreeMap::new());
                     }
@@ -124,6 +140,7 @@ impl Check for Fair {
                 self.waiting.insert(number, BTreeMap::new());
             }
             Seen::Dropped { event } => {
+                self.posting.remove(&event);
                 if let Some(color @ ColorId::Planned(number)) = self.pending.remove(&event)
                     && !self.has_pending(color)
                 {

@@ -15,6 +15,9 @@ use crate::mely::simulated::meter;
 /// has before a long event, so one that runs already, and the turns of short ones.
 const EVENTS_LEARNED: u64 = 2;
 
+/// What a core does around an event, at the most, in cycles.
+const AROUND_CYCLES: u64 = 1_000;
+
 pub(super) struct Sleep {
     colors: Vec<ColorPlan>,
     steals: bool,
@@ -41,7 +44,7 @@ impl Sleep {
         Self {
             colors: program.colors.clone(),
             steals: heuristics.steal && heuristics.time_left,
-            bound_cycles: events * LONG_CYCLES,
+            bound_cycles: events * (LONG_CYCLES + AROUND_CYCLES),
             now: 0,
             long: BTreeMap::new(),
             posting: BTreeMap::new(),
