@@ -28,12 +28,18 @@
 //! | bound what waits | [`ColorOptions::capacity`], [`Colored::try_post`] |
 //! | run something after a while | [`Colored::post_after`], [`Timer`] |
 //! | get a result, from async code or a thread | [`Colored::call`], [`Colored::with`] |
-//! | run a future under a color | [`Colored::spawn`] |
+//! | run a future under a color, which may reach its state | [`Colored::spawn`], [`Colored::spawn_with`] |
 //! | serve sockets | [`net`] |
 //! | see what happens | [`Handle::metrics`], [`Handler`] |
 //!
 //! The ideas come from *Efficient Workstealing for Multicore Event-Driven Systems*
 //! (ICDCS 2010), called seed 000 in these pages, and its siblings.
+
+#[cfg(not(target_os = "linux"))]
+compile_error!(
+    "mely runs on Linux only (x86-64 and aarch64 are tested): it waits in epoll, and takes over \
+     from blocked workers with membarrier"
+);
 
 mod cell;
 mod color;
@@ -54,6 +60,7 @@ pub use color::context::Context;
 pub use color::error::{CallError, PostError};
 pub use color::options::{ColorOptions, NoSuchWorker};
 pub use color::reply::Reply;
+pub use color::state::TaskState;
 pub use color::{Color, Colored, Via};
 pub use event::handler::{HANDLERS_MAX, Handler};
 pub use machine::affinity::{Affinity, UnknownAffinity};

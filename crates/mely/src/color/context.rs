@@ -40,7 +40,7 @@ use crate::worker::{Frame, Worker};
 /// }
 /// ```
 pub struct Context<'a, T = ()> {
-    worker: &'a Worker,
+    pub(super) worker: &'a Worker,
     pub(super) color: &'a OwnedColor,
     pub(super) state: StatePtr<T>,
     // A context stays on its core's thread, within its handler.

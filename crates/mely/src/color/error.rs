@@ -57,7 +57,15 @@ impl<F> fmt::Display for PostError<F> {
 impl<F> std::error::Error for PostError<F> {}
 
 /// Why a call has no result.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+///
+/// ```
+/// # let rt = mely::Runtime::builder().workers(1).build()?;
+/// let color = rt.colored(vec![1]);
+/// let failed = color.try_with(|list| list[7]).unwrap_err();
+/// assert!(failed.to_string().contains("index is 7"));
+/// # Ok::<(), mely::BuildError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum CallError {
     /// The color had as many pending events as it may have.
@@ -67,27 +75,34 @@ pub enum CallError {
     /// The event was dropped before it ran: by a shutdown, or because an earlier
     /// panic poisoned the color.
     Dropped,
-    /// The event panicked.
-    Panicked,
+    /// The event panicked, with this message.
+    Panicked(Box<str>),
     /// A blocking call was made inside a handler of the same runtime, or of one that it
     /// waits for, where waiting could wait for itself.
     InsideHandler,
+    /// The state of a color was asked for outside of the task that it was given to.
+    OutsideTask,
 }
 
 impl fmt::Display for CallError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
+        let text = match self {
             CallError::Full => "the color is full: it has as many pending events as its capacity",
             CallError::Closed => "the runtime has been shut down and takes no more events",
             CallError::Dropped => {
                 "the event was dropped before it ran: the runtime shut down, or a panic poisoned its color"
             }
-            CallError::Panicked => "the event panicked; its message went to the panic hook",
+            CallError::Panicked(message) => return write!(f, "the event panicked: {message}"),
             CallError::InsideHandler => {
                 "a blocking call inside a handler could wait for itself; \
                  use `post`, or await a `call` in a task"
             }
-        })
+            CallError::OutsideTask => {
+                "the state of a task is reached only while that very task is polled: \
+                 not by other tasks, events, threads or destructors"
+            }
+        };
+        f.write_str(text)
     }
 }
 

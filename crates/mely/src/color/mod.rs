@@ -5,6 +5,7 @@ pub(crate) mod error;
 pub(crate) mod options;
 pub(crate) mod reply;
 pub(crate) mod section;
+pub(crate) mod state;
 pub(crate) mod task;
 mod via;
 pub(crate) mod waits;

@@ -4,14 +4,16 @@ use core::fmt;
 use core::future::Future;
 use core::pin::Pin;
 use core::task::{Context, Poll, Waker};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 
 use crate::cell::origin::RuntimeNumber;
 use crate::color::error::CallError;
 use crate::color::waits::wait_for;
-use crate::machine::panics::call_safely;
+use crate::machine::panics::{call_safely, message_of};
 use crate::machine::probe;
 use crate::machine::sync::{Condvar, Mutex, MutexGuard, lock, unpoison};
+use crate::worker;
 
 enum Answer<R> {
     Pending(Option<Waker>),
@@ -60,8 +62,25 @@ impl<R> Answerer<R> {
         self.put(result);
     }
 
+    /// Answers with what `work` gives; on a panic with what that says, and lets it go on.
+    pub(crate) fn answer_by(self, work: impl FnOnce() -> R) {
+        match catch_unwind(AssertUnwindSafe(work)) {
+            Ok(result) => self.answer(Ok(result)),
+            Err(panic) => {
+                self.answer(Err(CallError::Panicked(message_of(&*panic))));
+                resume_unwind(panic);
+            }
+        }
+    }
+
     fn put(&mut self, result: Result<R, CallError>) {
         let Some(slot) = self.0.take() else { return };
+        // Who has the answer finds the event counted.
+        worker::with_any_current(|worker| {
+            if let Some(worker) = worker {
+                worker.count_ahead();
+            }
+        });
         let before = std::mem::replace(&mut *slot.lock(), Answer::Ready(result));
         slot.ready.notify_all();
         // It may be a handler's panic that ends this, and a second one would end the
@@ -74,10 +93,7 @@ impl<R> Answerer<R> {
 
 impl<R> Drop for Answerer<R> {
     fn drop(&mut self) {
-        self.put(Err(match std::thread::panicking() {
-            true => CallError::Panicked,
-            false => CallError::Dropped,
-        }));
+        self.put(Err(CallError::Dropped));
     }
 }
 

@@ -8,7 +8,7 @@ use crate::color::context::Context;
 use crate::color::error::{CallError, PostError};
 use crate::color::reply::{self, Reply};
 use crate::event::Event;
-use crate::event::handler::{Handler, Weight};
+use crate::event::handler::{Handler, HandlerOf, Weight};
 use crate::machine::panics::drop_refused;
 use crate::shared::admission::{Poster, Refusal};
 use crate::shared::timers::{Delayed, Timer};
@@ -53,6 +53,14 @@ impl<T: Send + 'static> Via<'_, T> {
         F: FnOnce(&mut T, &mut Context<'_, T>) + Send + 'static,
     {
         self.post_with_room(Room::IfAny, event)
+    }
+
+    /// The same; without a handler, as events of a closure type of the program's.
+    pub(super) fn or_of<F>(&self) -> Self {
+        Self {
+            handler: self.handler.or(Some(HandlerOf::<F>::HANDLER)),
+            ..*self
+        }
     }
 
     /// Posts what comes only once, to a full color too.
@@ -159,11 +167,11 @@ impl<T: Send + 'static> Via<'_, T> {
     {
         let runtime = self.target.color.shared().number;
         let (answerer, reply) = reply::channel(runtime);
-        let posted = self.try_post(move |state: &mut T, cx: &mut Context<'_, T>| {
-            // On a panic the answerer is dropped, and says so.
-            let result = event(state, cx);
-            answerer.answer(Ok(result));
-        });
+        let posted = self
+            .or_of::<F>()
+            .try_post(move |state: &mut T, cx: &mut Context<'_, T>| {
+                answerer.answer_by(|| event(state, cx));
+            });
         match posted {
             Ok(()) => reply,
             Err(refused) => {

@@ -1,6 +1,8 @@
 //! Where an event runs.
 #![allow(unsafe_code)]
 
+use core::cell::Cell;
+
 use super::Worker;
 use crate::event::Place;
 use crate::shared::OwnedColor;
@@ -28,5 +30,32 @@ impl<'a> Frame<'a> {
     pub(crate) unsafe fn of(place: Place<'a>) -> Self {
         // SAFETY: the caller's word.
         unsafe { *place.get::<Frame<'a>>() }
+    }
+}
+
+impl Worker {
+    /// Tells whoever looks on of the events of this turn before it is over: who gets an
+    /// answer of one of them finds it counted.
+    pub(crate) fn count_ahead(&self) {
+        let counts = &self.remote().counts;
+        let ran = u64::from(self.ran.get());
+        counts.run_ahead.set(counts.events.run.get() + ran);
+    }
+
+    /// Polls a task with this mark; null for one that has none.
+    pub(crate) fn poll_marked<R>(&self, mark: *const (), poll: impl FnOnce() -> R) -> R {
+        struct Restore<'a>(&'a Cell<*const ()>, *const ());
+        impl Drop for Restore<'_> {
+            fn drop(&mut self) {
+                self.0.set(self.1);
+            }
+        }
+        let _restore = Restore(&self.polled, self.polled.replace(mark));
+        poll()
+    }
+
+    /// Whether this worker polls the task with this mark.
+    pub(crate) fn polls(&self, mark: *const ()) -> bool {
+        !mark.is_null() && self.polled.get() == mark
     }
 }

@@ -16,6 +16,7 @@ mod traced;
 mod turn;
 
 use core::cell::{Cell, RefCell};
+use core::ptr;
 
 use mely_sched::{CoreQueue, Ewma, Ticketed, Worthiness};
 
@@ -93,6 +94,10 @@ pub(crate) struct Worker {
     next: Cell<Option<Event>>,
     /// The color of the event being run.
     running: Running,
+    /// Events of the turn, or of turns in a row, that were run or are being run.
+    ran: Cell<u32>,
+    /// The mark of the task that is being polled; null if none is, or one without a mark.
+    polled: Cell<*const ()>,
     next_ticket: Cell<u64>,
     /// Turns until one event is timed, and how many were.
     until_sample: Cell<(u32, u32)>,
@@ -139,6 +144,8 @@ impl Worker {
             reading_cycles: reading_cycles(&*shared.clock),
             next: Cell::new(None),
             running: Running::default(),
+            ran: Cell::new(0),
+            polled: Cell::new(ptr::null()),
             next_ticket: Cell::new(0),
             until_sample: Cell::new((1, 0)),
             until_poll_cycles: Cell::new(POLL_INTERVAL_CYCLES),

@@ -135,7 +135,7 @@ impl Worker {
             }
         }
         remote.counts.running.set(0);
-        remote.counts.events.run.add(u64::from(turn.ran.get()));
+        remote.counts.events.run.add(u64::from(self.ran.take()));
         let (turns, cycles) = turn.followed();
         self.count_turns(turns, cycles);
         let (until_sample, sample) = self.until_sample.get();
@@ -167,14 +167,14 @@ impl Worker {
     /// a step would most likely do nothing between two turns but to go on to the next.
     fn run_turns(&self, turn: &Turn) {
         let following = self.following();
-        let mut row = InARow::new(self.remote(), turn);
+        let mut row = InARow::new(self.remote(), turn, &self.ran);
         while let Some(color) = self.running.lend() {
             // Whatever the events of the program do, what is ready need not wait for them.
             // SAFETY: nothing of this worker touches the queue here.
             unsafe { self.ready.lend() };
             self.run_batch(&color, turn, &mut row);
             self.ready.take_back();
-            if row.manner != Manner::Short || !turn.may_follow(&following) {
+            if row.manner != Manner::Short || !turn.may_follow(&following, self.ran.get()) {
                 return;
             }
             let Some(next) = self.next_to_follow(&following) else {
@@ -183,7 +183,7 @@ impl Worker {
             if let Some(color) = self.running.take() {
                 self.end_turn(color);
             }
-            turn.follow(self.begin_turn(next.time_left_cycles()));
+            turn.follow(self.begin_turn(next.time_left_cycles()), self.ran.get());
             if let Ready::Color(color) = next.into_color() {
                 if color.has_posts() {
                     self.fetch_inboxes();
@@ -243,7 +243,7 @@ impl Worker {
             color,
         };
         loop {
-            let ran = turn.ran.get();
+            let ran = self.ran.get();
             if ran >= turn.limit.get() || self.shared.phase() == Phase::Stopped {
                 return;
             }
@@ -262,8 +262,8 @@ impl Worker {
             if id != row.id {
                 row.turn_to(id, &self.costs);
             }
-            let timed = turn.times_next();
-            turn.ran.set(ran + 1);
+            let timed = turn.times_next(ran);
+            self.ran.set(ran + 1);
             if timed || row.manner == Manner::WithCare {
                 row.count();
                 self.run_with_care(event, id, &frame, turn);
@@ -320,7 +320,7 @@ impl Worker {
         if publish {
             self.publish_all();
         }
-        let sampled = turn.is_timed() || publish || self.costs.is_new(id);
+        let sampled = turn.is_timed(self.ran.get()) || publish || self.costs.is_new(id);
         let timed = sampled || self.is_traced();
         let start = if timed { self.shared.clock.cycles() } else { 0 };
         self.begin_trace(id, start);
@@ -346,7 +346,7 @@ impl Worker {
     /// Learns from a timed event what its handler costs, here or after a move.
     fn learn_cost(&self, id: HandlerId, cycles: u64, turn: &Turn) {
         let counts = &self.remote().handlers[id.index()];
-        match turn.moved.get() && turn.is_timed() {
+        match turn.moved.get() && turn.is_timed(self.ran.get()) {
             true => self.costs.sample_after_move(id, cycles, counts),
             false => self.costs.sample(id, cycles, counts),
         }

@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use mely::{CallError, PostError};
 
-use crate::support::{Gate, LIMIT, OpenOnDrop, block_on, bounded, runtime, settle, silent_panic};
+use crate::support::{
+    Gate, LIMIT, OpenOnDrop, block_on, bounded, panicked, runtime, settle, silent_panic,
+};
 
 #[test]
 fn a_section_may_borrow_from_its_caller() {
@@ -61,9 +63,10 @@ fn a_section_inside_a_handler_is_an_error_and_no_deadlock() {
                 (own.try_with(|_| ()), to.try_with(|_| ()))
             });
             let inside = Err(CallError::InsideHandler);
-            assert_eq!(seen.wait(), Ok((inside, inside)));
+            assert_eq!(seen.wait(), Ok((inside.clone(), inside)));
             let panicked = own.call(move |_, _| other.with(|_| ()));
-            assert_eq!(panicked.wait(), Err(CallError::Panicked));
+            let said = format!("Colored::with: {}", CallError::InsideHandler);
+            assert_eq!(panicked.wait(), Err(CallError::Panicked(said.into())));
         }
     });
 }
@@ -73,7 +76,7 @@ fn settling_inside_a_handler_panics_and_does_not_hang() {
     bounded("settle inside", || {
         let rt = runtime(1);
         let settled = rt.fresh_color().call(|_, cx| cx.handle().settle());
-        assert_eq!(settled.wait(), Err(CallError::Panicked));
+        assert!(matches!(settled.wait(), Err(CallError::Panicked(_))));
     });
 }
 
@@ -146,17 +149,62 @@ fn a_call_that_panics_says_so() {
         let rt = runtime(2);
         let color = rt.colored(5);
         let reply = color.call(|_, _| -> u8 { silent_panic() });
-        assert_eq!(reply.wait(), Err(CallError::Panicked));
-        assert_eq!(
-            block_on(color.call(|_, _| -> u8 { silent_panic() })),
-            Err(CallError::Panicked)
-        );
-        assert_eq!(
-            color.try_with(|_| -> u8 { silent_panic() }),
-            Err(CallError::Panicked)
-        );
+        assert_eq!(reply.wait(), panicked());
+        let awaited = color.call(|_, _| -> u8 { silent_panic() });
+        assert_eq!(block_on(awaited), panicked());
+        assert_eq!(color.try_with(|_| -> u8 { silent_panic() }), panicked());
         assert_eq!(color.with(|n| *n), 5, "the color goes on");
         assert_eq!(rt.metrics().total(|w| w.panics), 3);
+    });
+}
+
+#[test]
+fn what_has_answered_is_counted_and_named() {
+    bounded("counted", || {
+        let rt = runtime(2);
+        for n in 0..200 {
+            let color = rt.colored(0u64);
+            color.post(|n, _| *n += 1);
+            match n % 3 {
+                0 => assert_eq!(color.with(|n| *n), 1),
+                1 => assert_eq!(color.call(|n, _| *n).wait(), Ok(1)),
+                _ => assert_eq!(
+                    color.spawn_with(async |mut own| own.with(|n| *n)).wait(),
+                    Ok(1)
+                ),
+            }
+            let events = rt.metrics().events;
+            assert!(events.run >= 2 * (n + 1), "{n}: {events:?}");
+        }
+        settle(&rt);
+        let metrics = rt.metrics();
+        assert_eq!(metrics.events.run, 400);
+        let ours = "calls::what_has_answered_is_counted_and_named::";
+        let named = |handler: &&mely::HandlerMetrics| handler.name.contains(ours);
+        let named = metrics.handlers.iter().filter(named);
+        let events: u64 = named.map(|handler| handler.events).sum();
+        assert_eq!(events, 400, "{:#?}", metrics.handlers);
+    });
+}
+
+#[test]
+fn a_section_panics_at_its_callers_line() {
+    use std::panic::{set_hook, take_hook};
+    const NAME: &str = "calls::a_section_panics_at_its_callers_line";
+    crate::support::alone(NAME, || {
+        let (tell, told) = std::sync::mpsc::channel();
+        let before = take_hook();
+        set_hook(Box::new(move |panic| {
+            let place = panic.location().map(|place| place.file().to_owned());
+            let _ = tell.send(place);
+        }));
+        let rt = runtime(1);
+        let color = rt.fresh_color();
+        rt.shutdown(LIMIT).expect("nothing is pending");
+        let section = std::panic::AssertUnwindSafe(|| color.with(|_| ()));
+        assert!(std::panic::catch_unwind(section).is_err());
+        set_hook(before);
+        assert_eq!(told.recv(), Ok(Some(file!().to_owned())));
     });
 }
 

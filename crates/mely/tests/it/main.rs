@@ -25,6 +25,7 @@ mod random_load;
 mod signals;
 mod sound;
 mod support;
+mod task_states;
 mod tasks;
 mod timers;
 mod trace;
