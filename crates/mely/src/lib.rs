@@ -56,12 +56,13 @@ mod shared;
 mod trace;
 mod worker;
 
+pub use cell::OnPanic;
 pub use color::context::Context;
 pub use color::error::{CallError, PostError};
 pub use color::options::{ColorOptions, NoSuchWorker};
 pub use color::reply::Reply;
 pub use color::state::TaskState;
-pub use color::{Color, Colored, Via};
+pub use color::{Color, Colored, Via, WeakColored};
 pub use event::handler::{HANDLERS_MAX, Handler};
 pub use machine::affinity::{Affinity, UnknownAffinity};
 pub use machine::region::{Access, Region};
@@ -75,7 +76,7 @@ pub use runtime::ending::{ShutdownError, ShutdownReport};
 pub use runtime::error::BuildError;
 pub use runtime::metrics::{Events, HandlerMetrics, Snapshot, WorkerMetrics};
 pub use runtime::{Handle, Runtime};
-pub use shared::config::{OnPanic, ReactorKind, StallReport};
+pub use shared::config::{ReactorKind, StallReport};
 pub use shared::timers::Timer;
 pub use trace::TraceReport;
 

@@ -12,6 +12,7 @@ mod colors;
 mod endings;
 mod fifo;
 mod held;
+mod lives;
 mod replies;
 mod sections;
 mod slabs;

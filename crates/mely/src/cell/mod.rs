@@ -11,15 +11,18 @@ pub(crate) mod lives;
 mod marks;
 pub(crate) mod origin;
 mod owned;
+mod panicked;
 mod posted;
 mod realm;
 mod reference;
 pub(crate) mod room;
 mod running;
 mod states;
+mod weak;
 
 use core::cell::Cell;
 use core::ptr::NonNull;
+use std::sync::OnceLock;
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -28,10 +31,14 @@ use mely_sched::{ColorQueue, Link};
 pub(crate) use self::marks::Here;
 use self::marks::Marks;
 pub(crate) use self::owned::OwnedColor;
+pub(crate) use self::panicked::AfterPanic;
+pub use self::panicked::OnPanic;
 pub(crate) use self::posted::Posted;
 pub(crate) use self::realm::Realm;
 pub(crate) use self::running::{Lent, Running};
-pub(crate) use self::states::States;
+pub(crate) use self::states::{Anew, Make, Never};
+use self::weak::Anchor;
+pub(crate) use self::weak::WeakRef;
 use crate::cell::lives::{Lives, NO_STATES};
 use crate::cell::origin::Origin;
 use crate::event::{Event, StatePtr};
@@ -51,6 +58,7 @@ pub(crate) struct Traits {
     pub(crate) home: WorkerIndex,
     /// Never stolen.
     pub(crate) pinned: bool,
+    pub(crate) after_panic: AfterPanic,
 }
 
 /// A worker's number, as small as it can be: a color is two cache lines.
@@ -87,6 +95,8 @@ pub(crate) struct ColorCell<R: Realm> {
     realm: Arc<R>,
     /// Where the states of the color are among those of its home; see [`Lives`].
     states: AtomicU32,
+    /// What weak references refer to, once there was one.
+    anchor: OnceLock<Arc<Anchor<R>>>,
 }
 
 // SAFETY: events and states are `Send`, the rest is plain or shared data.
@@ -143,12 +153,16 @@ impl<R: Realm> ColorRef<R> {
         self.cell().id.get()
     }
 
-    /// Gives state to the color, to live as long as it.
-    pub(crate) fn adopt<T: Send + 'static>(&self, state: T) -> StatePtr<T> {
-        if size_of::<T>() == 0 && !core::mem::needs_drop::<T>() {
+    /// Gives state to the color, to live as long as it; `make` makes it anew.
+    pub(crate) fn adopt<T, M>(&self, state: T, make: M) -> StatePtr<T>
+    where
+        T: Send + 'static,
+        M: Make<T>,
+    {
+        if size_of::<T>() == 0 && !core::mem::needs_drop::<T>() && !M::CAN {
             return StatePtr::new(NonNull::dangling());
         }
-        self.lives().adopt(&self.cell().states, state)
+        self.lives().adopt(&self.cell().states, state, make)
     }
 
     /// Counts one more pending event, unless the color is full.
@@ -239,9 +253,11 @@ impl<R: Realm> ColorCell<R> {
                 capacity: UNBOUNDED,
                 home: 0,
                 pinned: false,
+                after_panic: AfterPanic::AsRuntime,
             },
             realm: Arc::clone(realm),
             states: AtomicU32::new(NO_STATES),
+            anchor: OnceLock::new(),
         })
     }
 
@@ -290,8 +306,17 @@ impl<R: Realm> ColorCell<R> {
     /// As for [`end`](Self::end).
     #[inline]
     unsafe fn end_state(cell: NonNull<Self>) -> Block<Self> {
-        // SAFETY: the caller has the last reference, which is the pointer of the block.
+        // SAFETY: the caller has the last reference.
+        let anchored = unsafe { cell.as_ref() };
+        let has_anchor = anchored.has_anchor();
+        if has_anchor {
+            anchored.weigh_anchor();
+        }
+        // SAFETY: the last reference is the pointer of the block.
         let mut cell = unsafe { Block::from_raw(cell) };
+        if has_anchor {
+            cell.anchor.take();
+        }
         let states = core::mem::replace(cell.states.get_mut(), NO_STATES);
         if states != NO_STATES {
             let home = usize::from(cell.traits.home);

@@ -317,7 +317,7 @@ impl<R: Realm> OwnedColor<R> {
         }
         // Acquire pairs with the release of the references that were dropped: what
         // they posted is seen in the inbox.
-        if cell.refs.load(Acquire) == 1 {
+        if cell.refs.load(Acquire) == 1 && !cell.has_anchor() {
             // Nobody else can post or get another reference. What was posted before is
             // in the inbox.
             return match cell.inbox.has_elements() {

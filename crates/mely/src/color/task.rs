@@ -252,6 +252,7 @@ where
         // Relaxed: posting the task orders it.
         task.place.store(place, Relaxed);
     }
+    let weak: Weak<Task<Fut::Output>> = Arc::downgrade(&task);
     task.schedule();
-    reply
+    reply.of_task(weak)
 }

@@ -6,10 +6,12 @@ use super::Colored;
 use crate::cell::room::Room;
 use crate::color::context::Context;
 use crate::color::error::{CallError, PostError};
+use crate::color::every::Every;
 use crate::color::reply::{self, Reply};
 use crate::event::Event;
 use crate::event::handler::{Handler, HandlerOf, Weight};
 use crate::machine::panics::drop_refused;
+use crate::shared::Phase;
 use crate::shared::admission::{Poster, Refusal};
 use crate::shared::timers::{Delayed, Timer};
 use crate::worker::{self, Worker};
@@ -112,7 +114,7 @@ impl<T: Send + 'static> Via<'_, T> {
     }
 
     /// An event in a node of no worker, to be weighed by the one that gets it.
-    fn unweighed<F>(&self, event: F) -> Event
+    pub(super) fn unweighed<F>(&self, event: F) -> Event
     where
         F: FnOnce(&mut T, &mut Context<'_, T>) + Send + 'static,
     {
@@ -130,11 +132,7 @@ impl<T: Send + 'static> Via<'_, T> {
     where
         F: FnOnce(&mut T, &mut Context<'_, T>) + Send + 'static,
     {
-        let now = self.target.color.shared().clock.now();
-        // A time beyond the clock's range never comes; a century stands for it.
-        let century = Duration::from_secs(100 * 365 * 24 * 3600);
-        let at = now.checked_add(delay).unwrap_or_else(|| now + century);
-        self.post_at(at, event)
+        self.post_at(self.target.color.shared().after(delay), event)
     }
 
     /// See [`Colored::post_at`].
@@ -152,9 +150,30 @@ impl<T: Send + 'static> Via<'_, T> {
             }
             let keeper = worker.map_or(usize::from(color.traits().home), Worker::index);
             let event = self.unweighed(event);
-            let timer = Timer::pending(shared, keeper, color.clone(), event);
+            let timer = Timer::pending(shared, keeper, at, color.clone(), event);
             let delayed = Delayed::new(at, timer.clone());
             shared.set_timer(keeper, delayed);
+            timer
+        })
+    }
+
+    /// See [`Colored::post_every`].
+    pub fn post_every<F>(&self, period: Duration, event: F) -> Timer
+    where
+        F: FnMut(&mut T, &mut Context<'_, T>) + Send + 'static,
+    {
+        let color = &self.target.color;
+        let shared = color.shared();
+        let every = Every::new(&self.or_of::<F>(), period, event);
+        worker::with_current(shared, |worker| {
+            let keeper = worker.map_or(usize::from(color.traits().home), Worker::index);
+            let at = shared.after(period);
+            let timer = Timer::repeating(shared, keeper, at, Box::new(every));
+            if shared.phase() == Phase::Running {
+                shared.set_timer(keeper, Delayed::new(at, timer.clone()));
+            } else {
+                timer.cancel();
+            }
             timer
         })
     }
@@ -167,11 +186,13 @@ impl<T: Send + 'static> Via<'_, T> {
     {
         let runtime = self.target.color.shared().number;
         let (answerer, reply) = reply::channel(runtime);
-        let posted = self
-            .or_of::<F>()
-            .try_post(move |state: &mut T, cx: &mut Context<'_, T>| {
-                answerer.answer_by(|| event(state, cx));
-            });
+        let posted =
+            self.or_of::<F>().try_post(
+                move |state: &mut T, cx: &mut Context<'_, T>| match answerer.begins() {
+                    true => answerer.answer_by(|| event(state, cx)),
+                    false => drop(event),
+                },
+            );
         match posted {
             Ok(()) => reply,
             Err(refused) => {

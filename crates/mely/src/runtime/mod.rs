@@ -13,6 +13,7 @@ pub(crate) mod workers;
 use core::fmt;
 use core::ops::Deref;
 use std::io;
+use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::time::Duration;
 
 use mely_topology::Topology;
@@ -217,6 +218,10 @@ impl Builder {
 pub struct Handle {
     shared: Arc<Shared>,
 }
+
+// As for `Colored`: nothing behind it is left halfway by a panic of the program.
+impl UnwindSafe for Handle {}
+impl RefUnwindSafe for Handle {}
 
 impl Handle {
     pub(crate) fn new(shared: Arc<Shared>) -> Self {

@@ -5,7 +5,7 @@ use core::cell::Cell;
 
 use super::Worker;
 use crate::event::Place;
-use crate::shared::OwnedColor;
+use crate::shared::{ColorRef, Lent, OwnedColor};
 
 /// A worker, and the color that it runs: what the event that runs is told of both.
 #[derive(Clone, Copy)]
@@ -57,5 +57,16 @@ impl Worker {
     /// Whether this worker polls the task with this mark.
     pub(crate) fn polls(&self, mark: *const ()) -> bool {
         !mark.is_null() && self.polled.get() == mark
+    }
+
+    /// Whether the event that is being run is of this color.
+    pub(crate) fn runs(&self, color: &ColorRef) -> bool {
+        self.running_of(color).is_some()
+    }
+
+    /// The color that is being run, if it is this one.
+    #[inline]
+    pub(super) fn running_of(&self, color: &ColorRef) -> Option<Lent> {
+        self.running.lend().filter(|running| running.is_of(color))
     }
 }

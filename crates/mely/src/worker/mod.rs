@@ -36,7 +36,7 @@ use crate::queue::held::Giver;
 use crate::shared::admission::Poster;
 use crate::shared::ready::Ready;
 use crate::shared::remote::{Private, Remote};
-use crate::shared::{CellPool, ColorRef, Lent, OwnedColor, Running, Shared};
+use crate::shared::{CellPool, ColorRef, OwnedColor, Running, Shared};
 
 /// How much work a worker does between two looks at timers and descriptors, in
 /// cycles: 40 µs at 2.5 GHz, of which a look (0.4 µs) is 1 %.
@@ -387,16 +387,5 @@ impl Worker {
         let ticket = self.next_ticket.get();
         self.next_ticket.set(ticket + 1);
         ticket
-    }
-
-    /// Whether the event that is being run is of this color.
-    pub(crate) fn runs(&self, color: &ColorRef) -> bool {
-        self.running_of(color).is_some()
-    }
-
-    /// The color that is being run, if it is this one.
-    #[inline]
-    fn running_of(&self, color: &ColorRef) -> Option<Lent> {
-        self.running.lend().filter(|running| running.is_of(color))
     }
 }

@@ -101,7 +101,7 @@ impl Worker {
         for _ in 0..FIRED_MAX {
             match remote.timers.fire(now, post) {
                 Some(Due::Posted(_color)) => remote.counts.timers_fired.add(1),
-                Some(Due::Cancelled) => {}
+                Some(Due::NotPosted) => {}
                 None => return,
             }
         }

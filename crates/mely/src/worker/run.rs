@@ -8,13 +8,13 @@ use mely_sched::{CoreQueue, ReadyColor, Ticketed};
 use super::frame::Frame;
 use super::turn::{Following, InARow, Turn};
 use super::{POLL_INTERVAL_CYCLES, TURN_CYCLES, Worker};
+use crate::cell::OnPanic;
 use crate::cost::handlers::Manner;
 use crate::event::Event;
 use crate::event::handler::HandlerId;
 use crate::machine::panics::drop_safely;
 use crate::machine::probe::{self, Work};
 use crate::shared::colors::POLL_COLOR;
-use crate::shared::config::OnPanic;
 use crate::shared::ready::Ready;
 use crate::shared::{OwnedColor, Phase};
 
@@ -364,10 +364,10 @@ impl Worker {
         if let Some(counts) = remote.handlers.get(running) {
             counts.panics.add(1);
         }
-        match self.shared.config.on_panic {
+        let (color, of_runtime) = (self.running.lend(), self.shared.config.on_panic);
+        match color.map_or(of_runtime, |color| color.after_panic(of_runtime)) {
             OnPanic::Continue => {}
             OnPanic::PoisonColor => {
-                let color = self.running.lend();
                 // All readiness goes through the color of a single reactor.
                 let poll = self
                     .shared

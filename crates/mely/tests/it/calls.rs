@@ -259,3 +259,95 @@ fn a_call_that_the_shutdown_drops_says_so() {
         assert_eq!(section.join().ok(), Some(Err(CallError::Dropped)));
     });
 }
+
+#[test]
+fn a_call_that_was_cancelled_in_time_is_not_run() {
+    bounded("cancelled", || {
+        let rt = runtime(2);
+        let (color, token) = (rt.colored(0), Arc::new(()));
+        let mut cancelled = 0;
+        for _ in 0..300 {
+            let held = Arc::clone(&token);
+            let reply = color.call(move |n, _| {
+                *n += 1;
+                drop(held);
+            });
+            cancelled += i32::from(reply.cancel());
+        }
+        assert_eq!(color.with(|n| *n), 300 - cancelled);
+        settle(&rt);
+        assert_eq!(
+            Arc::strong_count(&token),
+            1,
+            "closures are dropped, run or not"
+        );
+        assert!(!color.call(|_, _| ()).cancel() || cancelled >= 0);
+    });
+}
+
+#[test]
+fn a_wait_gives_its_reply_back_in_time() {
+    bounded("timeouts", || {
+        let rt = runtime(1);
+        let color = rt.fresh_color();
+        let (begun, release) = (Gate::default(), OpenOnDrop(Gate::default()));
+        let (begin, wait) = (begun.clone(), release.0.clone());
+        let reply = color.call(move |_, _| {
+            begin.arrive();
+            wait.pass("the waits are over");
+            5
+        });
+        begun.pass("it begins");
+        let reply = reply
+            .wait_timeout(Duration::ZERO)
+            .expect_err("it cannot be there");
+        let reply = reply
+            .wait_timeout(Duration::from_millis(1))
+            .expect_err("it is held");
+        drop(release);
+        assert_eq!(reply.wait_timeout(Duration::MAX).ok(), Some(Ok(5)));
+        let inside = color.call(|(), cx| {
+            let reply = cx.color().call(|(), _| ());
+            reply.wait_timeout(Duration::ZERO).ok()
+        });
+        assert_eq!(inside.wait(), Ok(Some(Err(CallError::InsideHandler))));
+    });
+}
+
+#[test]
+fn a_task_that_is_cancelled_drops_its_future() {
+    bounded("aborted", || {
+        let rt = runtime(2);
+        let (color, token) = (rt.fresh_color(), Arc::new(()));
+        let held = Arc::clone(&token);
+        let task = color.spawn(async move {
+            std::future::pending::<()>().await;
+            drop(held);
+        });
+        settle(&rt);
+        assert!(task.cancel());
+        assert_eq!(Arc::strong_count(&token), 1);
+        let over = color.spawn(async { 1 });
+        settle(&rt);
+        assert!(!over.cancel());
+        // By itself, while it is polled.
+        let (own, aborted) = (Arc::new(std::sync::Mutex::new(None)), Gate::default());
+        let (inside, gate, held) = (Arc::clone(&own), aborted.clone(), Arc::clone(&token));
+        let (put, is_put) = (Gate::default(), Gate::default());
+        let wait = put.clone();
+        let task = color.spawn(async move {
+            is_put.arrive();
+            wait.pass("the reply is put there");
+            let own: Option<mely::Reply<()>> = inside.lock().expect("no panic").take();
+            assert!(own.is_some_and(mely::Reply::cancel));
+            gate.arrive();
+            std::future::pending::<()>().await;
+            drop(held);
+        });
+        *own.lock().expect("no panic") = Some(task);
+        put.arrive();
+        aborted.pass("it cancels itself");
+        settle(&rt);
+        assert_eq!(Arc::strong_count(&token), 1);
+    });
+}

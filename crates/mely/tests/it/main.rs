@@ -15,6 +15,7 @@ mod held_up;
 mod interpreted;
 mod leaks;
 mod lifetime;
+mod lives;
 mod metrics;
 mod net;
 mod net_faults;
