@@ -22,7 +22,9 @@ fn loom_a_weak_reference_finds_a_color_that_lives() {
                 let shared = Arc::clone(&shared);
                 thread::spawn(move || {
                     let Some(found) = weak.upgrade() else { return };
-                    let event = found.new_event(|state, _cx| state.touched.add(1));
+                    let event = found.new_event(|state, _cx| {
+                        state.touched.add(1);
+                    });
                     if let Some(owner) = found.color_ref().deliver(event) {
                         run_and_release(owner, &shared);
                     }

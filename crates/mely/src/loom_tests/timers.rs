@@ -163,7 +163,7 @@ fn loom_a_repeating_timer_ends() {
         let (shared, drops) = (shared(1), Drops::new());
         let worker = start(&shared, 0);
         let color = colored(&shared, 0, Watched::new());
-        let (captured, gate) = (drops.counted(), Gate::new());
+        let (mut captured, gate) = (drops.counted(), Gate::new());
         let passing = Arc::clone(&gate);
         let timer = color.post_every(Duration::ZERO, move |list, _cx| {
             list.add(1);
