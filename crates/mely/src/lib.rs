@@ -29,6 +29,9 @@
 //! | run something after a while | [`Colored::post_after`], [`Timer`] |
 //! | get a result, from async code or a thread | [`Colored::call`], [`Colored::with`] |
 //! | run a future under a color, which may reach its state | [`Colored::spawn`], [`Colored::spawn_with`] |
+//! | do something again and again | [`Colored::post_every`] |
+//! | end a color, or many and their tasks together | [`Colored::stop`], [`Group`] |
+//! | refer to a color without keeping it | [`WeakColored`] |
 //! | serve sockets | [`net`] |
 //! | see what happens | [`Handle::metrics`], [`Handler`] |
 //!
@@ -59,10 +62,11 @@ mod worker;
 pub use cell::OnPanic;
 pub use color::context::Context;
 pub use color::error::{CallError, PostError};
+pub use color::group::{Group, GroupOver};
 pub use color::options::{ColorOptions, NoSuchWorker};
 pub use color::reply::Reply;
 pub use color::state::TaskState;
-pub use color::{Color, Colored, Via, WeakColored};
+pub use color::{Color, Colored, Pending, Via, WeakColored};
 pub use event::handler::{HANDLERS_MAX, Handler};
 pub use machine::affinity::{Affinity, UnknownAffinity};
 pub use machine::region::{Access, Region};

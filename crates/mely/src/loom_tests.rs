@@ -193,7 +193,8 @@ fn loom_color_has_one_owner() {
         let event = new_event(&color, move |state: &mut Watched| {
             *look.lock().unwrap() = state.values();
         });
-        run_to_the_end(color.color_ref().deliver(event).expect("the color is idle"));
+        let owned = color.color_ref().deliver(event).ok().flatten();
+        run_to_the_end(owned.expect("the color is idle"));
         let seen = seen.lock().unwrap().clone();
         let of = |from| {
             seen.iter()
@@ -217,10 +218,11 @@ fn deliver(color: &Colored<Watched>, value: u32) -> Option<OwnedColor> {
         state.add(value);
     });
     // Half of them by the way that threads outside take.
-    match value % 2 {
+    let delivered = match value % 2 {
         0 => color.color_ref().deliver(event),
         _ => color.color_ref().deliver_unweighed(event),
-    }
+    };
+    delivered.expect("it is not stopped")
 }
 
 #[allow(unsafe_code)]

@@ -81,6 +81,14 @@ impl Lives {
         Some(states.place())
     }
 
+    /// Takes the states of a color that was stopped.
+    pub(super) fn take_states_at(&self, place: &AtomicU32) -> Option<States> {
+        let mut lists = self.lock();
+        // Relaxed: as in `adopt`.
+        let key = place.swap(NO_STATES, Relaxed);
+        lists.as_mut()?.states.try_remove(key as usize)
+    }
+
     /// Takes the states of a color that ends.
     pub(crate) fn take_states(&self, place: u32) -> Option<States> {
         let mut lists = self.lock();

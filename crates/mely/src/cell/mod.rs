@@ -18,6 +18,7 @@ mod reference;
 pub(crate) mod room;
 mod running;
 mod states;
+mod stopped;
 mod weak;
 
 use core::cell::Cell;
@@ -44,9 +45,10 @@ use crate::cell::origin::Origin;
 use crate::event::{Event, StatePtr};
 use crate::machine::panics::drop_safely;
 use crate::machine::prefetch;
-use crate::machine::sync::{Arc, AtomicU16, AtomicUsize};
+use crate::machine::sync::{Arc, AtomicU16, AtomicUsize, UnsimulatedBool};
 use crate::memory::pool::Pool;
 use crate::memory::slab::Block;
+pub(crate) use crate::queue::inbox::Content;
 use crate::queue::inbox::{Inbox, Pushed};
 
 /// What distinguishes a color from others, fixed when it is made.
@@ -97,6 +99,8 @@ pub(crate) struct ColorCell<R: Realm> {
     states: AtomicU32,
     /// What weak references refer to, once there was one.
     anchor: OnceLock<Arc<Anchor<R>>>,
+    /// It was stopped: what its inbox says, too, but not under the lock of a queue of events.
+    stopped: UnsimulatedBool,
 }
 
 // SAFETY: events and states are `Send`, the rest is plain or shared data.
@@ -200,25 +204,25 @@ impl<R: Realm> ColorRef<R> {
     }
 
     /// Gives an event to the color. Whoever gets the color back has become its
-    /// owner and must schedule it.
+    /// owner and must schedule it. A color that was stopped gives the event back.
     #[inline]
-    pub(crate) fn deliver(&self, event: Event) -> Option<OwnedColor<R>> {
+    pub(crate) fn deliver(&self, event: Event) -> Result<Option<OwnedColor<R>>, Event> {
         let inbox = &self.cell().inbox;
         if inbox.open() {
             let owned = OwnedColor::claim(self);
             owned.cell().queue.push(event);
-            return Some(owned);
+            return Ok(Some(owned));
         }
         self.deliver_unweighed(event)
     }
 
     /// Gives an event that has not been weighed to the color: its owner weighs it
     /// when it takes the inbox.
-    pub(crate) fn deliver_unweighed(&self, event: Event) -> Option<OwnedColor<R>> {
+    pub(crate) fn deliver_unweighed(&self, event: Event) -> Result<Option<OwnedColor<R>>, Event> {
         match self.cell().inbox.push(event) {
-            Pushed::Queued => None,
-            Pushed::Opened => Some(OwnedColor::claim(self)),
-            Pushed::Shut(_) => unreachable!("the inbox of a color is never shut"),
+            Pushed::Queued => Ok(None),
+            Pushed::Opened => Ok(Some(OwnedColor::claim(self))),
+            Pushed::Shut(event) => Err(event),
         }
     }
 
@@ -258,6 +262,7 @@ impl<R: Realm> ColorCell<R> {
             realm: Arc::clone(realm),
             states: AtomicU32::new(NO_STATES),
             anchor: OnceLock::new(),
+            stopped: UnsimulatedBool::new(false),
         })
     }
 
@@ -270,6 +275,7 @@ impl<R: Realm> ColorCell<R> {
         self.marks.begin(traits);
         self.id.set(id);
         self.pending.store(0, Relaxed);
+        self.stopped.store(false, Relaxed);
         self.traits = traits;
     }
 

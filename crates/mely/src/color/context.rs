@@ -179,7 +179,10 @@ impl<T: Send + 'static> Context<'_, T> {
             .shared()
             .admit(worker.handler_poster(), || color.reserve());
         if admitted.is_ok() {
-            worker.post_to_running(color, worker.event(handler, self.state, event));
+            let event = worker.event(handler, self.state, event);
+            if let Err(refused) = worker.post_to_running(color, event) {
+                worker.shed(refused);
+            }
         }
     }
 }

@@ -2,6 +2,9 @@
 
 use core::fmt;
 
+const CLOSED: &str =
+    "the runtime has been shut down, or the color stopped: it takes no more events";
+
 /// Why an event was not accepted; the event is given back.
 ///
 /// ```
@@ -16,7 +19,8 @@ pub enum PostError<F> {
     /// The color has as many pending events as it may have. Try again later, or
     /// shed the event.
     Full(F),
-    /// The runtime is shutting down and takes no more events.
+    /// The runtime is shutting down, or the color was [stopped](crate::Colored::stop): it takes
+    /// no more events.
     Closed(F),
 }
 
@@ -33,7 +37,7 @@ impl<F> PostError<F> {
             PostError::Full(_) => {
                 "the color is full: it has as many pending events as its capacity"
             }
-            PostError::Closed(_) => "the runtime has been shut down and takes no more events",
+            PostError::Closed(_) => CLOSED,
         }
     }
 }
@@ -70,10 +74,10 @@ impl<F> std::error::Error for PostError<F> {}
 pub enum CallError {
     /// The color had as many pending events as it may have.
     Full,
-    /// The runtime has been shut down.
+    /// The runtime has been shut down, or the color was stopped.
     Closed,
-    /// The event was dropped before it ran: by a shutdown, or because an earlier
-    /// panic poisoned the color.
+    /// The event was dropped before it ran: by a shutdown, because the color was stopped, or
+    /// because an earlier panic poisoned it.
     Dropped,
     /// The event panicked, with this message.
     Panicked(Box<str>),
@@ -88,9 +92,10 @@ impl fmt::Display for CallError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text = match self {
             CallError::Full => "the color is full: it has as many pending events as its capacity",
-            CallError::Closed => "the runtime has been shut down and takes no more events",
+            CallError::Closed => CLOSED,
             CallError::Dropped => {
-                "the event was dropped before it ran: the runtime shut down, or a panic poisoned its color"
+                "the event was dropped before it ran: the runtime shut down, or its color was stopped \
+                 or poisoned by a panic"
             }
             CallError::Panicked(message) => return write!(f, "the event panicked: {message}"),
             CallError::InsideHandler => {

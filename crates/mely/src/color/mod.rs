@@ -3,10 +3,12 @@
 pub(crate) mod context;
 pub(crate) mod error;
 mod every;
+pub(crate) mod group;
 pub(crate) mod options;
 pub(crate) mod reply;
 pub(crate) mod section;
 pub(crate) mod state;
+mod stop;
 pub(crate) mod task;
 mod via;
 pub(crate) mod waits;
@@ -16,6 +18,7 @@ use core::fmt;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::time::{Duration, Instant};
 
+pub use self::stop::Pending;
 pub use self::via::Via;
 pub use self::weak::WeakColored;
 use crate::cell::origin::Origin;

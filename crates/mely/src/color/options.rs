@@ -145,6 +145,15 @@ impl ColorOptions {
         Ok(Colored::new(self.color()?, state))
     }
 
+    /// Makes a color that has no home to be wrong.
+    pub(super) fn anywhere(&self) -> Color {
+        let color = worker::new_color(&self.shared, |here| {
+            let home = here.unwrap_or_else(|| self.shared.next_home());
+            self.shared.default_traits(home)
+        });
+        Colored::new(color, ())
+    }
+
     fn color(&self) -> Result<ColorRef, NoSuchWorker> {
         let workers = self.shared.remotes.len();
         if let Some(worker) = self.home.filter(|&worker| worker >= workers) {

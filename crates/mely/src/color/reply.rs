@@ -208,6 +208,11 @@ impl<R> Reply<R> {
         !matches!(&*answer, Answer::Ready(Ok(_) | Err(CallError::Panicked(_))))
     }
 
+    /// The task that answers, if it is one.
+    pub(crate) fn task(&self) -> Option<&Weak<dyn EndsWithRuntime>> {
+        self.task.as_ref()
+    }
+
     /// Notes the task that answers.
     pub(crate) fn of_task(self, task: Weak<dyn EndsWithRuntime>) -> Self {
         let task = Some(task);

@@ -193,7 +193,7 @@ impl<T: Send + 'static> Colored<T> {
         Fut: Future + Send + 'static,
         Fut::Output: Send + 'static,
     {
-        spawn_on(self.color(), None, future)
+        spawn_on(self.color(), None, HandlerOf::<Fut>::HANDLER, future)
     }
 
     /// Runs a future under this color that reaches the color's state: `make` is called at
@@ -226,12 +226,18 @@ impl<T: Send + 'static> Colored<T> {
     {
         let mark = Mark::new();
         let state = TaskState::new(self.clone(), mark.clone());
-        spawn_on(self.color(), Some(mark), make(state))
+        let handler = HandlerOf::<Fut>::HANDLER;
+        spawn_on(self.color(), Some(mark), handler, make(state))
     }
 }
 
 /// Runs `future` under `color`.
-fn spawn_on<Fut>(color: Color, mark: Option<Mark>, future: Fut) -> Reply<Fut::Output>
+pub(super) fn spawn_on<Fut>(
+    color: Color,
+    mark: Option<Mark>,
+    handler: &'static Handler,
+    future: Fut,
+) -> Reply<Fut::Output>
 where
     Fut: Future + Send + 'static,
     Fut::Output: Send + 'static,
@@ -240,7 +246,7 @@ where
     let work = Work(Box::pin(future) as Boxed<_>, answerer);
     let task = Arc::new(Task {
         color,
-        handler: HandlerOf::<Fut>::HANDLER,
+        handler,
         mark,
         woken: AtomicBool::new(false),
         slot: Mutex::new(Slot::Waiting(work)),

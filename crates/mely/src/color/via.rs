@@ -1,4 +1,5 @@
 //! Posting to a color as events of a handler.
+#![allow(unsafe_code)]
 
 use std::time::{Duration, Instant};
 
@@ -99,14 +100,25 @@ impl<T: Send + 'static> Via<'_, T> {
                     // While the event is made, the color comes from wherever it is.
                     color.prefetch_for_post();
                     let event = worker.event(self.handler, self.target.state, event);
-                    worker.post(color, event);
+                    if let Err(stopped) = worker.post(color, event) {
+                        worker.shared().count_shed(worker.poster());
+                        // SAFETY: it was made with that just now.
+                        let event = unsafe { stopped.into_call::<T, F>() };
+                        return Err(PostError::Closed(event));
+                    }
                 }
                 None => {
                     let shared = color.shared();
                     if let Err(refusal) = shared.admit(Poster::Outside, || room.take(color)) {
                         return Err(refused(refusal, event));
                     }
-                    shared.post_from_outside(color, self.unweighed(event));
+                    let posted = shared.post_from_outside(color, self.unweighed(event));
+                    if let Err(stopped) = posted {
+                        shared.count_shed(Poster::Outside);
+                        // SAFETY: as above.
+                        let event = unsafe { stopped.into_call::<T, F>() };
+                        return Err(PostError::Closed(event));
+                    }
                 }
             }
             Ok(())

@@ -14,7 +14,8 @@ fn loom_a_weak_reference_finds_a_color_that_lives() {
             let weak = color.downgrade();
             let owner = owned.then(|| {
                 let event = color.new_event(|_, _cx| ());
-                let owner = color.color_ref().deliver(event).expect("the color is idle");
+                let owner = color.color_ref().deliver(event).ok().flatten();
+                let owner = owner.expect("the color is idle");
                 owner.pop(|_| ()).expect("the event");
                 owner
             });
@@ -25,7 +26,7 @@ fn loom_a_weak_reference_finds_a_color_that_lives() {
                     let event = found.new_event(|state, _cx| {
                         state.touched.add(1);
                     });
-                    if let Some(owner) = found.color_ref().deliver(event) {
+                    if let Ok(Some(owner)) = found.color_ref().deliver(event) {
                         run_and_release(owner, &shared);
                     }
                 })
@@ -76,5 +77,32 @@ fn loom_a_call_is_run_or_taken_back() {
         assert_eq!((seen.lock().unwrap().clone(), drops.count()), (expected, 1));
         drop(color);
         stop(&shared, vec![worker]);
+    });
+}
+
+/// A color is stopped from outside while it is run and posted to: each event is run, dropped
+/// or given back, and its state goes once, when the last event is over.
+#[test]
+fn loom_a_color_that_is_stopped_ends_its_state_once() {
+    loom::model(|| {
+        let (shared, drops) = (shared(1), Drops::new());
+        let worker = start(&shared, 0);
+        let color = colored(&shared, 0, drops.counted());
+        let touch = |color: &Colored<Counted>| {
+            let posted = color.try_post(|state, _cx| {
+                state.touched.add(1);
+            });
+            posted.is_ok()
+        };
+        let other = color.clone();
+        let posting = thread::spawn(move || touch(&other));
+        color.stop(crate::color::Pending::Drop);
+        posting.join().unwrap();
+        assert!(!touch(&color));
+        shared.enter(Phase::Draining);
+        stop(&shared, vec![worker]);
+        assert_eq!(drops.count(), 1, "before the last handle goes");
+        drop(color);
+        assert_eq!(drops.count(), 1);
     });
 }

@@ -165,11 +165,13 @@ fn loom_a_repeating_timer_ends() {
         let color = colored(&shared, 0, Watched::new());
         let (mut captured, gate) = (drops.counted(), Gate::new());
         let passing = Arc::clone(&gate);
-        let timer = color.post_every(Duration::ZERO, move |list, _cx| {
+        let timer = color.post_every(Duration::from_secs(3_600), move |list, _cx| {
             list.add(1);
             captured.touched.add(1);
             passing.pass();
         });
+        // The clock stands still, so it comes once.
+        assert!(timer.reset_at(shared.clock.now()));
         gate.wait_for(1);
         drop(color);
         timer.cancel();

@@ -243,16 +243,21 @@ impl Shared {
     }
 
     /// Posts an event that was admitted, from a thread that is no worker of the runtime.
-    pub(crate) fn post_from_outside(&self, color: &ColorRef, event: Event) {
+    ///
+    /// # Errors
+    ///
+    /// The event, if the color was stopped.
+    pub(crate) fn post_from_outside(&self, color: &ColorRef, event: Event) -> Result<(), Event> {
         if let Some(recording) = &self.recording {
             let now = self.clock.cycles();
             recording.post_from_outside(now, event.handler_id(), color.id());
         }
         if self.has_fifos() {
-            self.post_event(color.clone(), event);
-        } else if let Some(owned) = color.deliver_unweighed(event) {
+            self.post_event(color.clone(), event)?;
+        } else if let Some(owned) = color.deliver_unweighed(event)? {
             self.send(owned);
         }
+        Ok(())
     }
 
     /// So long from now. A time beyond the clock's range never comes; a century stands for it.

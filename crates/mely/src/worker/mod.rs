@@ -224,8 +224,12 @@ impl Worker {
     }
 
     /// Posts from the thread of this worker.
+    ///
+    /// # Errors
+    ///
+    /// The event, if the color was stopped; here and below.
     #[inline]
-    pub(crate) fn post(&self, color: &ColorRef, event: Event) {
+    pub(crate) fn post(&self, color: &ColorRef, event: Event) -> Result<(), Event> {
         if self.detour {
             return self.post_by_detour(color, event);
         }
@@ -237,31 +241,40 @@ impl Worker {
 
     /// Posts to a color that is not being run.
     #[inline]
-    fn deliver(&self, color: &ColorRef, event: Event) {
-        if let Some(owned) = color.deliver(event) {
+    fn deliver(&self, color: &ColorRef, event: Event) -> Result<(), Event> {
+        if let Some(owned) = color.deliver(event)? {
             self.schedule(owned);
         }
+        Ok(())
     }
 
     /// Posts to the color that is being run: an event that would be the only one
     /// waits in `next`, out of the queues.
     #[inline]
-    pub(crate) fn post_to_running(&self, running: &OwnedColor, event: Event) {
+    pub(crate) fn post_to_running(&self, running: &OwnedColor, event: Event) -> Result<(), Event> {
         if self.detour {
             return self.post_to_running_by_detour(running, event);
         }
         match self.next.take() {
-            None if running.has_none_pending() => self.next.set(Some(event)),
+            None if running.has_none_pending() => {
+                self.next.set(Some(event));
+                Ok(())
+            }
             earlier => self.post_behind(running, earlier, event),
         }
     }
 
     /// Posts to the color that is being run, which has other events.
-    fn post_behind(&self, running: &OwnedColor, earlier: Option<Event>, event: Event) {
+    fn post_behind(
+        &self,
+        running: &OwnedColor,
+        earlier: Option<Event>,
+        event: Event,
+    ) -> Result<(), Event> {
         if let Some(earlier) = earlier {
             running.push_first(earlier);
         }
-        running.push(event, |e| self.costs.weigh_new(e));
+        running.push(event, |e| self.costs.weigh_new(e))
     }
 
     /// Makes an event, weighed by what this worker knows, in a node of its own.

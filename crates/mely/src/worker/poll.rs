@@ -96,7 +96,8 @@ impl Worker {
         let post = |color: &ColorRef, event: Event| {
             color.reserve_always();
             self.costs.weigh_new(&event);
-            self.post(color, event);
+            let posted = self.post(color, event);
+            posted.unwrap_or_else(|refused| self.shed(refused));
         };
         for _ in 0..FIRED_MAX {
             match remote.timers.fire(now, post) {

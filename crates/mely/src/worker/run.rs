@@ -8,7 +8,7 @@ use mely_sched::{CoreQueue, ReadyColor, Ticketed};
 use super::frame::Frame;
 use super::turn::{Following, InARow, Turn};
 use super::{POLL_INTERVAL_CYCLES, TURN_CYCLES, Worker};
-use crate::cell::OnPanic;
+use crate::cell::{Content, OnPanic};
 use crate::cost::handlers::Manner;
 use crate::event::Event;
 use crate::event::handler::HandlerId;
@@ -106,7 +106,8 @@ impl Worker {
     /// the turns that follow without care.
     fn run_turn(&self, color: OwnedColor, fresh: bool) {
         let remote = self.remote();
-        if color.has_posts() {
+        let posts = color.posts();
+        if posts == Content::Elements {
             self.fetch_inboxes();
         }
         let batch = self.shared.config.batch;
@@ -114,10 +115,8 @@ impl Worker {
         if color.home() != self.index {
             self.settle_stolen(&color);
         }
-        if color.is_poisoned() {
-            // Only those that are there: their destructors may post more, for ever.
-            self.take_inbox(&color);
-            color.discard(color.len(), |_| remote.counts.events.shed.add(1));
+        if color.is_poisoned() || posts == Content::Shut {
+            self.shed_pending(&color);
             self.end_turn(color);
             return;
         }
@@ -143,6 +142,14 @@ impl Worker {
         if let Some(color) = self.running.take() {
             self.end_turn(color);
         }
+    }
+
+    /// Drops the pending events of a color that was poisoned or stopped.
+    #[cold]
+    fn shed_pending(&self, color: &OwnedColor) {
+        // Only those that are there: their destructors may post more, for ever.
+        self.take_inbox(color);
+        color.discard(color.len(), |_| self.remote().counts.events.shed.add(1));
     }
 
     /// Moves what others posted to a color to its pending events.
@@ -185,8 +192,10 @@ impl Worker {
             }
             turn.follow(self.begin_turn(next.time_left_cycles()), self.ran.get());
             if let Ready::Color(color) = next.into_color() {
-                if color.has_posts() {
-                    self.fetch_inboxes();
+                match color.posts() {
+                    Content::Nothing => {}
+                    Content::Elements => self.fetch_inboxes(),
+                    Content::Shut => self.shed_pending(&color),
                 }
                 self.running.put(color);
             }

@@ -25,6 +25,7 @@ mod penalties;
 mod random_load;
 mod signals;
 mod sound;
+mod stops;
 mod support;
 mod task_states;
 mod tasks;
