@@ -222,7 +222,7 @@ fn deliver(color: &Colored<Watched>, value: u32) -> Option<OwnedColor> {
         0 => color.color_ref().deliver(event),
         _ => color.color_ref().deliver_unweighed(event),
     };
-    delivered.expect("it is not stopped")
+    delivered.ok().flatten()
 }
 
 #[allow(unsafe_code)]

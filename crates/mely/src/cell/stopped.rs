@@ -1,6 +1,6 @@
 //! Colors that were stopped: their inbox is shut, and their states end with the last owner.
 
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::Ordering::{Acquire, Release};
 
 use super::{ColorRef, OwnedColor, Realm};
 use crate::event::Event;
@@ -11,9 +11,9 @@ impl<R: Realm> ColorRef<R> {
     /// each to `count`. Whoever gets the color back owns it, and ends it by dropping that;
     /// else its owner finds it stopped.
     pub(crate) fn stop(&self, count: impl Fn(&Event)) -> Option<OwnedColor<R>> {
-        // Relaxed: for those who do not look at the inbox, which has the order.
-        self.cell().stopped.store(true, Relaxed);
         let (events, was_closed) = self.cell().inbox.shut_by_any();
+        // Release pairs with the acquire below: who sees it finds the inbox shut.
+        self.cell().stopped.store(true, Release);
         let owner = was_closed.then(|| OwnedColor::claim(self));
         while let Some(event) = events.pop_front() {
             count(&event);
@@ -24,8 +24,7 @@ impl<R: Realm> ColorRef<R> {
 
     /// Whether it was stopped.
     pub(crate) fn is_stopped(&self) -> bool {
-        // Relaxed: as above.
-        self.cell().stopped.load(Relaxed)
+        self.cell().stopped.load(Acquire)
     }
 }
 

@@ -7,10 +7,10 @@ use crate::color::context::Context;
 use crate::event::Event;
 use crate::event::handler::Handler;
 use crate::machine::panics::drop_safely;
-use crate::shared::ColorRef;
 use crate::shared::admission::Poster;
-use crate::shared::timers::{Fired, Repeating, Timer};
-use crate::worker;
+use crate::shared::timers::{Delayed, Fired, Repeating, Timer};
+use crate::shared::{ColorRef, Phase};
+use crate::worker::{self, Worker};
 
 /// What a repeating timer posts.
 pub(super) struct Every<T, F> {
@@ -51,7 +51,7 @@ where
         let shared = target.color_ref().shared();
         let admitted = worker::with_current(shared, |worker| {
             // The place is taken by whoever posts what timers make.
-            let poster = worker.map_or(Poster::Outside, worker::Worker::poster);
+            let poster = worker.map_or(Poster::Outside, Worker::poster);
             shared.admit(poster, || true)
         });
         if admitted.is_err() {
@@ -119,6 +119,29 @@ where
             self.timer.cancel();
             drop_safely(every);
         }
+    }
+}
+
+impl<T: Send + 'static> Via<'_, T> {
+    /// See [`Colored::post_every`].
+    pub fn post_every<F>(&self, period: Duration, event: F) -> Timer
+    where
+        F: FnMut(&mut T, &mut Context<'_, T>) + Send + 'static,
+    {
+        let color = &self.target.color;
+        let shared = color.shared();
+        let every = Every::new(&self.or_of::<F>(), period, event);
+        worker::with_current(shared, |worker| {
+            let keeper = worker.map_or(usize::from(color.traits().home), Worker::index);
+            let at = shared.after(period);
+            let timer = Timer::repeating(shared, keeper, at, Box::new(every));
+            if shared.phase() == Phase::Running {
+                shared.set_timer(keeper, Delayed::new(at, timer.clone()));
+            } else {
+                timer.cancel();
+            }
+            timer
+        })
     }
 }
 

@@ -7,12 +7,10 @@ use super::Colored;
 use crate::cell::room::Room;
 use crate::color::context::Context;
 use crate::color::error::{CallError, PostError};
-use crate::color::every::Every;
 use crate::color::reply::{self, Reply};
 use crate::event::Event;
 use crate::event::handler::{Handler, HandlerOf, Weight};
 use crate::machine::panics::drop_refused;
-use crate::shared::Phase;
 use crate::shared::admission::{Poster, Refusal};
 use crate::shared::timers::{Delayed, Timer};
 use crate::worker::{self, Worker};
@@ -165,27 +163,6 @@ impl<T: Send + 'static> Via<'_, T> {
             let timer = Timer::pending(shared, keeper, at, color.clone(), event);
             let delayed = Delayed::new(at, timer.clone());
             shared.set_timer(keeper, delayed);
-            timer
-        })
-    }
-
-    /// See [`Colored::post_every`].
-    pub fn post_every<F>(&self, period: Duration, event: F) -> Timer
-    where
-        F: FnMut(&mut T, &mut Context<'_, T>) + Send + 'static,
-    {
-        let color = &self.target.color;
-        let shared = color.shared();
-        let every = Every::new(&self.or_of::<F>(), period, event);
-        worker::with_current(shared, |worker| {
-            let keeper = worker.map_or(usize::from(color.traits().home), Worker::index);
-            let at = shared.after(period);
-            let timer = Timer::repeating(shared, keeper, at, Box::new(every));
-            if shared.phase() == Phase::Running {
-                shared.set_timer(keeper, Delayed::new(at, timer.clone()));
-            } else {
-                timer.cancel();
-            }
             timer
         })
     }

@@ -195,7 +195,7 @@ impl Event {
         F: Call<T>,
     {
         let payload = Payload { state, call };
-        let inline = const { Payload::<T, F>::IS_INLINE };
+        let inline = Payload::<T, F>::IS_INLINE;
         let vtable = if inline {
             Typed::<T, F>::INLINE
         } else {
@@ -250,11 +250,9 @@ impl Event {
     #[cold]
     pub(crate) unsafe fn into_call<T, F>(self) -> F {
         let node = ManuallyDrop::new(self).0;
-        let at = node.as_ptr();
-        // SAFETY: the caller vouches for the type, which says how it is kept; it is read
-        // once, since the event has been given up.
+        // SAFETY: the caller vouches for the type; it is read once, as the event is given up.
         let payload = unsafe {
-            let at = (*at).payload.get();
+            let at = (*node.as_ptr()).payload.get();
             match Payload::<T, F>::IS_INLINE {
                 true => at.cast::<Payload<T, F>>().read(),
                 false => *at.cast::<Box<Payload<T, F>>>().read(),

@@ -65,7 +65,7 @@ fn loom_the_last_of_three_ends_a_color() {
             let event = color.new_event(|state, _cx| {
                 state.touched.add(1);
             });
-            let mut owned = color.color_ref().deliver(event).expect("it is not stopped");
+            let mut owned = color.color_ref().deliver(event).ok().flatten();
             drop(color);
             while let Some(color) = owned {
                 while let Some(event) = color.pop(|_| ()) {

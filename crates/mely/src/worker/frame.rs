@@ -6,6 +6,7 @@ use core::cell::Cell;
 use super::Worker;
 use crate::event::{Event, Place};
 use crate::machine::panics::drop_refused;
+use crate::shared::admission::Poster;
 use crate::shared::{ColorRef, Lent, OwnedColor};
 
 /// A worker, and the color that it runs: what the event that runs is told of both.
@@ -35,6 +36,18 @@ impl<'a> Frame<'a> {
 }
 
 impl Worker {
+    /// What it counts what it posts in.
+    #[inline]
+    pub(crate) fn poster(&self) -> Poster<'_> {
+        Poster::Worker(&self.remote.counts.events)
+    }
+
+    /// The same, of the event that it runs.
+    #[inline]
+    pub(crate) fn handler_poster(&self) -> Poster<'_> {
+        Poster::Handler(&self.remote.counts.events)
+    }
+
     /// Tells whoever looks on of the events of this turn before it is over: who gets an
     /// answer of one of them finds it counted.
     pub(crate) fn count_ahead(&self) {

@@ -33,7 +33,6 @@ use crate::machine::clock::reading_cycles;
 use crate::machine::driver::ReadyList;
 use crate::machine::sync::Arc;
 use crate::queue::held::Giver;
-use crate::shared::admission::Poster;
 use crate::shared::ready::Ready;
 use crate::shared::remote::{Private, Remote};
 use crate::shared::{CellPool, ColorRef, OwnedColor, Running, Shared};
@@ -168,18 +167,6 @@ impl Worker {
     #[inline]
     pub(crate) fn remote(&self) -> &Remote {
         &self.remote
-    }
-
-    /// What it counts what it posts in.
-    #[inline]
-    pub(crate) fn poster(&self) -> Poster<'_> {
-        Poster::Worker(&self.remote.counts.events)
-    }
-
-    /// The same, of the event that it runs.
-    #[inline]
-    pub(crate) fn handler_poster(&self) -> Poster<'_> {
-        Poster::Handler(&self.remote.counts.events)
     }
 
     /// Free color cells.
