@@ -33,7 +33,12 @@ fn threads_that_post_once_leave_no_memory() {
             post_from_threads(4_000);
             assert_eq!(color.with(|n| *n), 4_500);
             let more = resident_kb().saturating_sub(before);
-            assert!(more < 8 << 10, "{more} kB stay of 4 000 threads");
+            // ThreadSanitizer keeps some 5 kB of each thread that has ended.
+            let most = match std::env::var_os("TSAN_OPTIONS") {
+                Some(_) => 40 << 10,
+                None => 8 << 10,
+            };
+            assert!(more < most, "{more} kB stay of 4 000 threads");
         },
     );
 }
