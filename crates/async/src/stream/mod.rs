@@ -156,14 +156,8 @@ impl<S: StreamSocket> Stream<S> {
     /// # Errors
     ///
     /// As for [`read`](Self::read); [`UnexpectedEof`](io::ErrorKind::UnexpectedEof).
-    pub async fn read_exact(&mut self, mut bytes: &mut [u8]) -> io::Result<()> {
-        while !bytes.is_empty() {
-            match self.read(bytes).await? {
-                0 => return Err(io::ErrorKind::UnexpectedEof.into()),
-                count => bytes = &mut bytes[count..],
-            }
-        }
-        Ok(())
+    pub async fn read_exact(&mut self, bytes: &mut [u8]) -> io::Result<()> {
+        self.fill(bytes).await
     }
 
     /// Writes as much as there is room for.
@@ -190,14 +184,8 @@ impl<S: StreamSocket> Stream<S> {
     /// # Errors
     ///
     /// As for [`read`](Self::read); [`WriteZero`](io::ErrorKind::WriteZero).
-    pub async fn write_all(&mut self, mut bytes: &[u8]) -> io::Result<()> {
-        while !bytes.is_empty() {
-            match self.write(bytes).await? {
-                0 => return Err(io::ErrorKind::WriteZero.into()),
-                count => bytes = &bytes[count..],
-            }
-        }
-        Ok(())
+    pub async fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.pour(bytes).await
     }
 
     /// Reads what there is, and leaves it there.
@@ -332,7 +320,7 @@ impl<S: StreamSocket> Stream<S> {
         Ok(count)
     }
 
-    #[cfg(any(feature = "futures-io", feature = "tokio"))]
+    #[cfg(any(feature = "futures-io", feature = "hyper", feature = "tokio"))]
     pub(crate) fn as_stream(&self) -> &Self {
         self
     }

@@ -76,6 +76,28 @@ impl<S: StreamSocket> Stream<S> {
         };
         (OwnedReadHalf(stream), writes)
     }
+
+    /// Reads until all of `bytes` is filled.
+    pub(super) async fn fill(&self, mut bytes: &mut [u8]) -> io::Result<()> {
+        while !bytes.is_empty() {
+            match poll_fn(|cx| self.poll_read(cx, bytes)).await? {
+                0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+                count => bytes = &mut bytes[count..],
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes all of `bytes`.
+    pub(super) async fn pour(&self, mut bytes: &[u8]) -> io::Result<()> {
+        while !bytes.is_empty() {
+            match poll_fn(|cx| self.poll_write(cx, bytes)).await? {
+                0 => return Err(io::ErrorKind::WriteZero.into()),
+                count => bytes = &bytes[count..],
+            }
+        }
+        Ok(())
+    }
 }
 
 macro_rules! reads {
@@ -95,14 +117,8 @@ macro_rules! reads {
             /// # Errors
             ///
             /// As there.
-            pub async fn read_exact(&mut self, mut bytes: &mut [u8]) -> io::Result<()> {
-                while !bytes.is_empty() {
-                    match self.read(bytes).await? {
-                        0 => return Err(io::ErrorKind::UnexpectedEof.into()),
-                        count => bytes = &mut bytes[count..],
-                    }
-                }
-                Ok(())
+            pub async fn read_exact(&mut self, bytes: &mut [u8]) -> io::Result<()> {
+                self.$stream.fill(bytes).await
             }
 
             /// See [`Stream::poll_read`].
@@ -144,14 +160,8 @@ macro_rules! writes {
             /// # Errors
             ///
             /// As there.
-            pub async fn write_all(&mut self, mut bytes: &[u8]) -> io::Result<()> {
-                while !bytes.is_empty() {
-                    match self.write(bytes).await? {
-                        0 => return Err(io::ErrorKind::WriteZero.into()),
-                        count => bytes = &bytes[count..],
-                    }
-                }
-                Ok(())
+            pub async fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
+                self.$stream.pour(bytes).await
             }
 
             /// See [`Stream::shutdown`].

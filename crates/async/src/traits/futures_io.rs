@@ -25,29 +25,7 @@ macro_rules! reads {
 macro_rules! writes {
     ($($writer:ty),*) => {$(
         impl<S: StreamSocket> AsyncWrite for $writer {
-            fn poll_write(
-                self: Pin<&mut Self>,
-                cx: &mut Context<'_>,
-                bytes: &[u8],
-            ) -> Poll<io::Result<usize>> {
-                self.as_stream().poll_write(cx, bytes)
-            }
-
-            fn poll_write_vectored(
-                self: Pin<&mut Self>,
-                cx: &mut Context<'_>,
-                slices: &[IoSlice<'_>],
-            ) -> Poll<io::Result<usize>> {
-                self.as_stream().poll_write_vectored(cx, slices)
-            }
-
-            fn poll_flush(self: Pin<&mut Self>, _cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-                Poll::Ready(Ok(()))
-            }
-
-            fn poll_close(self: Pin<&mut Self>, _cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-                Poll::Ready(self.as_stream().shut_down_write())
-            }
+            write_methods!(poll_close);
         }
     )*};
 }

@@ -212,9 +212,10 @@ impl Footing {
     #[cold]
     fn look_now(&mut self) -> Found {
         self.until_look = LOOK_INTERVAL;
-        let lately = self.account.read().unwrap_or(self.seen).since(self.seen);
+        let now = self.account.read().unwrap_or(self.seen);
+        let lately = now.since(self.seen);
         if lately.wanted() >= WANTED_MIN {
-            self.seen = self.account.read().unwrap_or(self.seen);
+            self.seen = now;
             self.is_shared = lately.share_waited() > WAITED_SHARE;
         }
         let crowded = |(_, crowd): &mut (CpuSet, Arc<Crowd>)| {
