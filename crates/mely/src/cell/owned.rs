@@ -67,7 +67,8 @@ impl<R: Realm> OwnedColor<R> {
     /// gives the event back.
     pub(super) fn claim_for(color: ColorRef<R>, event: Event) -> Result<Self, Event> {
         if !color.cell().inbox.open() {
-            assert!(color.is_stopped(), "a color has one owner");
+            let content = color.cell().inbox.content();
+            assert_eq!(content, Content::Shut, "a color has one owner");
             return Err(event);
         }
         color.cell().queue.push(event);

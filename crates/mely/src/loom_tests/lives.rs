@@ -1,6 +1,7 @@
 //! Models of what does not keep a color alive, and of what takes events back.
 
 use super::*;
+use crate::shared::Posted;
 
 /// Somebody makes a counted reference of a weak one while the last one goes, with or without
 /// an owner: he finds the color and what he posts is run, or it has ended; its state goes
@@ -9,7 +10,8 @@ use super::*;
 fn loom_a_weak_reference_finds_a_color_that_lives() {
     for owned in [false, true] {
         loom::model(move || {
-            let (shared, drops) = (shared(1), Drops::new());
+            let (shared, drops) = (shared(2), Drops::new());
+            let worker = lone_worker(&shared, 0);
             let color = colored(&shared, 0, drops.counted());
             let weak = color.downgrade();
             let owner = owned.then(|| {
@@ -27,29 +29,17 @@ fn loom_a_weak_reference_finds_a_color_that_lives() {
                         state.touched.add(1);
                     });
                     if let Ok(Some(owner)) = found.color_ref().deliver(event) {
-                        run_and_release(owner, &shared);
+                        run_to_the_end(&lone_worker(&shared, 1), owner);
                     }
                 })
             };
             drop(color);
             if let Some(owner) = owner {
-                run_and_release(owner, &shared);
+                run_to_the_end(&worker, owner);
             }
             finding.join().unwrap();
             assert_eq!(drops.count(), 1);
         });
-    }
-}
-
-fn run_and_release(mut owner: OwnedColor, shared: &Arc<Shared>) {
-    loop {
-        while let Some(event) = owner.pop(|_| ()) {
-            run_alone(event, shared, &owner);
-        }
-        match owner.release_anywhere() {
-            Ok(()) => return,
-            Err(again) => owner = again,
-        }
     }
 }
 
@@ -104,5 +94,28 @@ fn loom_a_color_that_is_stopped_ends_its_state_once() {
         assert_eq!(drops.count(), 1, "before the last handle goes");
         drop(color);
         assert_eq!(drops.count(), 1);
+    });
+}
+
+/// The same where events wait in one queue: the worker that has taken one from it runs it or
+/// finds the color stopped.
+#[test]
+fn loom_an_event_of_a_color_that_is_stopped_is_given_back() {
+    loom::model(|| {
+        let (shared, drops) = (shared(1), Drops::new());
+        let worker = lone_worker(&shared, 0);
+        let color = colored(&shared, 0, drops.counted());
+        let event = color.new_event(|state, _cx| {
+            state.touched.add(1);
+        });
+        let posted = Posted::new(color.color_ref().clone(), event);
+        let other = color.clone();
+        let stopping = thread::spawn(move || other.stop(crate::color::Pending::Drop));
+        if let Ok(owner) = posted.claim() {
+            run_to_the_end(&worker, owner);
+        }
+        stopping.join().unwrap();
+        assert_eq!(drops.count(), 1, "before the last handle goes");
+        drop(color);
     });
 }
