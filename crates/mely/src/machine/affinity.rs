@@ -23,10 +23,12 @@ use mely_topology::{self as topology, CpuAccount, CpuSet, CpuTimes};
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Affinity {
-    /// Each on a core of its own, until one has waited for its core an eighth of the
-    /// time in which it wanted to run: then all are free, for good. Free from the
-    /// start where there are more workers than cores, or where the system does not
-    /// tell how long a thread waits.
+    /// A worker that has not slept for 10 ms keeps to a core of its own until it sleeps
+    /// again: whoever wakes it may have its core at hand, where it begins at once, while
+    /// a core that sleeps has to be woken too. Once one has waited for its core an eighth
+    /// of the time in which it wanted to run, all are free, for good; and from the start
+    /// where there are more workers than cores, or where the system does not tell how long
+    /// a thread waits.
     #[default]
     Auto,
     /// Each on its core, whoever else wants it. Workers take the cores in turn.
@@ -100,7 +102,7 @@ impl Cores {
         }
     }
 
-    /// The core that a worker begins on, if it is pinned.
+    /// The core that a worker is pinned to, at times or always.
     pub(crate) fn pinned(&self, worker: usize) -> Option<usize> {
         (self.affinity != Affinity::Free).then(|| self.of_workers[worker])
     }
@@ -113,25 +115,24 @@ impl Cores {
         crowd: &Arc<Crowd>,
     ) -> (Option<Footing>, Option<usize>) {
         let account = CpuAccount::of_current_thread().ok();
-        let lets_go = self.affinity == Affinity::Auto && account.is_some();
-        let pins = lets_go || self.affinity == Affinity::Pinned;
         let core = self.of_workers[worker];
-        let placed = match pins {
-            true => topology::pin_current_thread(core),
-            false => topology::restrict_current_thread(&self.usable),
+        let placed = match self.affinity {
+            Affinity::Pinned => topology::pin_current_thread(core),
+            Affinity::Auto | Affinity::Free => topology::restrict_current_thread(&self.usable),
         };
         if let Err(error) = &placed {
             // The cores were checked when building; they may have gone since.
             eprintln!("mely: worker {worker} runs where the system sees fit: {error}");
         }
-        let pinned = pins && placed.is_ok();
+        let pins = self.affinity == Affinity::Auto && placed.is_ok();
         let footing = account.map(|account| Footing {
-            lets_go: (pinned && lets_go).then(|| (self.usable.clone(), Arc::clone(crowd))),
+            pin: pins.then(|| Pin::new(core, self.usable.clone(), Arc::clone(crowd))),
             seen: account.read().unwrap_or_default(),
             account,
             until_look: LOOK_INTERVAL,
             is_shared: false,
         });
+        let pinned = self.affinity == Affinity::Pinned && placed.is_ok();
         (footing, pinned.then_some(core))
     }
 }
@@ -177,11 +178,66 @@ const WAITED_SHARE: f64 = 0.125;
 #[derive(Debug, Default)]
 pub(crate) struct Crowd(AtomicBool);
 
+/// After so many polls without a sleep, 10 ms of work, a worker is pinned: what that and
+/// letting go cost, some microseconds, is then nothing.
+const PINNED_AFTER_POLLS: u32 = 256;
+
+/// The core of a worker that is pinned while it does not sleep.
+#[derive(Debug)]
+struct Pin {
+    core: usize,
+    usable: CpuSet,
+    crowd: Arc<Crowd>,
+    /// Polls since it slept.
+    polls: u32,
+    is_on: bool,
+}
+
+impl Pin {
+    fn new(core: usize, usable: CpuSet, crowd: Arc<Crowd>) -> Self {
+        Self {
+            core,
+            usable,
+            crowd,
+            polls: 0,
+            is_on: false,
+        }
+    }
+
+    /// Pins the worker, a thread that works on, once it has done so for long.
+    #[inline]
+    fn work_on(&mut self) -> Option<Found> {
+        self.polls = self.polls.saturating_add(1);
+        if self.polls != PINNED_AFTER_POLLS {
+            return None;
+        }
+        self.is_on = topology::pin_current_thread(self.core).is_ok();
+        self.is_on.then_some(Found::Pinned(self.core))
+    }
+
+    /// Lets go of a thread that is about to sleep.
+    #[inline]
+    fn lie_down(&mut self) -> Option<Found> {
+        self.polls = 0;
+        self.is_on.then(|| self.let_go())
+    }
+
+    #[cold]
+    fn let_go(&mut self) -> Found {
+        // If that fails it stays where it is, which all may see.
+        self.is_on = topology::restrict_current_thread(&self.usable).is_err();
+        match self.is_on {
+            true => Found::Pinned(self.core),
+            false => Found::Free,
+        }
+    }
+}
+
 /// What a worker knows of the core that it runs on.
 #[derive(Debug)]
 pub(crate) struct Footing {
-    /// It is pinned, and to be let go to these cores once one of the workers is crowded.
-    lets_go: Option<(CpuSet, Arc<Crowd>)>,
+    /// It may be pinned at times, until one of the workers is crowded.
+    pin: Option<Pin>,
     account: CpuAccount,
     /// What it said at the last look that counted.
     seen: CpuTimes,
@@ -189,28 +245,47 @@ pub(crate) struct Footing {
     is_shared: bool,
 }
 
-/// What a look has found.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Found {
-    /// Others run on its core too.
-    pub(crate) is_shared: bool,
-    /// It was pinned, and has been let go.
-    pub(crate) let_go: bool,
+/// What has changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Found {
+    Pinned(usize),
+    Free,
+    /// Free from now on, as others want these cores.
+    FreeForGood,
 }
 
 impl Footing {
-    /// Looks now and then.
+    /// At a poll: pins, and looks now and then what others do.
     #[inline]
-    pub(crate) fn look(&mut self) -> Option<Found> {
+    pub(crate) fn work_on(&mut self) -> Option<Found> {
+        let found = self.look();
+        found.or_else(|| self.pin.as_mut()?.work_on())
+    }
+
+    /// Before a sleep.
+    #[inline]
+    pub(crate) fn lie_down(&mut self) -> Option<Found> {
+        let found = self.look();
+        found.or_else(|| self.pin.as_mut()?.lie_down())
+    }
+
+    /// Whether others run on its core too.
+    #[inline]
+    pub(crate) fn is_shared(&self) -> bool {
+        self.is_shared
+    }
+
+    #[inline]
+    fn look(&mut self) -> Option<Found> {
         self.until_look -= 1;
         match self.until_look {
-            0 => Some(self.look_now()),
+            0 => self.look_now(),
             _ => None,
         }
     }
 
     #[cold]
-    fn look_now(&mut self) -> Found {
+    fn look_now(&mut self) -> Option<Found> {
         self.until_look = LOOK_INTERVAL;
         let now = self.account.read().unwrap_or(self.seen);
         let lately = now.since(self.seen);
@@ -218,18 +293,15 @@ impl Footing {
             self.seen = now;
             self.is_shared = lately.share_waited() > WAITED_SHARE;
         }
-        let crowded = |(_, crowd): &mut (CpuSet, Arc<Crowd>)| {
+        let crowded = |pin: &mut Pin| {
             if self.is_shared {
-                crowd.0.store(true, Relaxed);
+                pin.crowd.0.store(true, Relaxed);
             }
-            crowd.0.load(Relaxed)
+            pin.crowd.0.load(Relaxed)
         };
-        let leaves = self.lets_go.take_if(crowded);
-        Found {
-            is_shared: self.is_shared,
-            let_go: leaves
-                .is_some_and(|(cores, _)| topology::restrict_current_thread(&cores).is_ok()),
-        }
+        let mut pin = self.pin.take_if(crowded)?;
+        let is_free = !pin.is_on || pin.let_go() == Found::Free;
+        is_free.then_some(Found::FreeForGood)
     }
 }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::{POLL_INTERVAL_CYCLES, Worker};
 use crate::event::Event;
-use crate::machine::affinity::Footing;
+use crate::machine::affinity::{Footing, Found};
 use crate::machine::driver::ReadyList;
 use crate::shared::ready::Ready;
 use crate::shared::timers::Due;
@@ -33,7 +33,7 @@ impl Worker {
     pub(super) fn poll(&self) -> bool {
         let mut found = 0;
         self.until_poll_cycles.set(POLL_INTERVAL_CYCLES);
-        self.look_at_core();
+        self.look_at_core(Footing::work_on);
         if self.shared.idle.hint().any() {
             self.shared.fade_steal_cost();
         }
@@ -58,17 +58,27 @@ impl Worker {
         self.footing.replace(footing);
     }
 
-    /// Looks whether others want its core too, and lets go of it then.
+    /// Looks at the core that it runs on: to keep it while it works, or to let go of it
+    /// before it sleeps.
     #[inline]
-    pub(super) fn look_at_core(&self) {
-        let found = self.footing.borrow_mut().as_mut().and_then(Footing::look);
-        let Some(found) = found else { return };
-        if self.shares_core.replace(found.is_shared) != found.is_shared {
-            self.shared.note_sharing(found.is_shared);
+    pub(super) fn look_at_core(&self, look: impl Fn(&mut Footing) -> Option<Found>) {
+        let mut footing = self.footing.borrow_mut();
+        let Some(footing) = footing.as_mut() else {
+            return;
+        };
+        let found = look(footing);
+        let is_shared = footing.is_shared();
+        if self.shares_core.replace(is_shared) != is_shared {
+            self.shared.note_sharing(is_shared);
         }
-        if found.let_go {
-            self.remote().cpu.set(None);
-            self.remote().counts.pins_let_go.add(1);
+        let Some(found) = found else { return };
+        let remote = self.remote();
+        remote.cpu.set(match found {
+            Found::Pinned(core) => Some(core),
+            Found::Free | Found::FreeForGood => None,
+        });
+        if found == Found::FreeForGood {
+            remote.counts.pins_let_go.add(1);
         }
     }
 

@@ -9,6 +9,7 @@ use mely_sched::{StealQueue, Ticketed};
 
 use super::{Step, Worker};
 use crate::cell::Traits;
+use crate::machine::affinity::Footing;
 use crate::machine::lock_time::Untimed;
 use crate::machine::panics::call_safely;
 use crate::machine::probe;
@@ -128,7 +129,7 @@ impl Worker {
     pub(crate) fn sleep(&self) {
         let remote = self.remote();
         let running = self.shared.phase() == Phase::Running;
-        self.look_at_core();
+        self.look_at_core(Footing::lie_down);
         self.fire_timers(running);
         if self.private_colors() > 0 || !self.pinned.is_empty() || !remote.mailbox.close() {
             return;

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 use mely::topology::{CpuSet, allowed_cpus, pin_current_thread};
-use mely::{Affinity, Runtime};
+use mely::{Affinity, Runtime, WorkerMetrics};
 
 use crate::support::bounded;
 
@@ -27,8 +27,9 @@ fn the_system_is_told_what_the_policy_says() {
             let builder = Runtime::builder().workers(1).affinity(affinity);
             let rt = builder.build().expect("a runtime");
             let expected = match affinity {
-                Affinity::Auto | Affinity::Pinned => (Some(first), only.clone()),
-                Affinity::Free => (None, allowed.clone()),
+                Affinity::Pinned => (Some(first), only.clone()),
+                // It has not worked yet.
+                Affinity::Auto | Affinity::Free => (None, allowed.clone()),
             };
             assert_eq!(seen(&rt), expected, "{affinity}");
             let worker = rt.metrics().workers[0];
@@ -73,20 +74,49 @@ impl Drop for Spinner {
     }
 }
 
-/// Runs events of a millisecond each until a pin is let go, or as many as were given:
-/// whether it was.
-fn works_until_let_go(rt: &Runtime, events: usize) -> bool {
+/// Keeps the first worker at work, by events of a millisecond each, until `is_over` or as
+/// many as were given have been run: whether it was.
+fn works_until(rt: &Runtime, events: usize, is_over: impl Fn(&WorkerMetrics) -> bool) -> bool {
     let color = rt.color_options().pinned(0).fresh().expect("a worker");
-    (0..events).any(|_| {
-        let work = color.call(|_, _| {
+    let ends = Arc::new(AtomicBool::new(false));
+    for _ in 0..events {
+        let ends = Arc::clone(&ends);
+        color.post(move |_, _| {
             let end = Instant::now() + Duration::from_millis(1);
-            while Instant::now() < end {
+            while Instant::now() < end && !ends.load(Relaxed) {
                 std::hint::spin_loop();
             }
         });
-        work.wait().expect("it is run");
-        rt.metrics().total(|worker| worker.pins_let_go) > 0
-    })
+    }
+    loop {
+        let metrics = rt.metrics();
+        let (is_over, pending) = (is_over(&metrics.workers[0]), metrics.events.pending());
+        if is_over || pending == 0 {
+            ends.store(true, Relaxed);
+            return is_over;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+#[test]
+fn auto_keeps_a_core_while_it_works() {
+    bounded("at work", || {
+        // Where other tests want the core at this moment, another runtime has to show it.
+        let rt = loop {
+            let rt = Runtime::builder().workers(1).build().expect("a runtime");
+            assert!(works_until(&rt, 30_000, |w| w.core.is_some() || w.pins_let_go > 0));
+            if rt.metrics().workers[0].pins_let_go == 0 {
+                break rt;
+            }
+        };
+        rt.settle();
+        // It is seen to sleep once it has let go.
+        while rt.metrics().workers[0].core.is_some() {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        assert_eq!(seen(&rt), (None, allowed_cpus()));
+    });
 }
 
 #[test]
@@ -96,7 +126,7 @@ fn auto_lets_go_of_a_core_that_another_thread_wants() {
         let first = allowed.iter().next().expect("a core");
         let rt = Runtime::builder().workers(1).build().expect("a runtime");
         let _spinner = Spinner::on(first);
-        assert!(works_until_let_go(&rt, 30_000));
+        assert!(works_until(&rt, 30_000, |worker| worker.pins_let_go > 0));
         assert_eq!(seen(&rt), (None, allowed));
         assert_eq!(rt.metrics().workers[0].core, None);
         let text = rt.metrics().to_prometheus();
@@ -113,7 +143,7 @@ fn pinned_stays_whoever_else_wants_the_core() {
         let rt = builder.build().expect("a runtime");
         let _spinner = Spinner::on(first);
         // Twice what lets go of a pin otherwise.
-        assert!(!works_until_let_go(&rt, 700));
+        assert!(!works_until(&rt, 700, |worker| worker.pins_let_go > 0));
         assert_eq!(seen(&rt).0, Some(first));
     });
 }
