@@ -117,7 +117,6 @@ mod tests {
             capacity,
             home: 0,
             pinned,
-            after_panic: super::super::AfterPanic::AsRuntime,
         }
     }
 

@@ -13,9 +13,7 @@ use std::time::Duration;
 use crate::event::{Event, handler};
 use crate::machine::driver::ReadyList;
 use crate::machine::panics::call_safely;
-use crate::machine::panics::drop_refused;
 use crate::machine::sync::Arc;
-use crate::shared::admission::Poster;
 use crate::shared::bell::Rung;
 use crate::shared::config::StallReport;
 use crate::shared::remote::Remote;
@@ -241,10 +239,7 @@ impl<'a> Looks<'a> {
         let now = self.shared.clock.now();
         let post = |color: &ColorRef, event: Event| {
             color.reserve_always();
-            if let Err(refused) = self.shared.post_from_outside(color, event) {
-                self.shared.count_shed(Poster::Outside);
-                drop_refused(refused);
-            }
+            self.shared.post_from_outside(color, event);
         };
         let mut fired = 0;
         while let Some(due) = remote.timers.fire(now, post) {
