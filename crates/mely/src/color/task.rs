@@ -14,7 +14,7 @@ use super::{Color, Colored};
 use crate::cell::lives::{EndsWithRuntime, Lives};
 use crate::color::error::CallError;
 use crate::color::reply::{self, Answerer, Reply};
-use crate::machine::panics::{call_safely, drop_safely};
+use crate::machine::panics::{call_safely, drop_refused, drop_safely};
 use crate::machine::probe;
 use crate::machine::sync::{AtomicBool, AtomicUsize, Mutex, lock};
 
@@ -115,7 +115,11 @@ impl<R: Send + 'static> Task<R> {
             self.lives().remove_task(place);
         }
         let Work(future, answerer) = work;
-        drop_safely(future);
+        // A future that was refused may spawn another when it is dropped, for ever.
+        match answer {
+            Err(CallError::Dropped) => drop_refused(future),
+            _ => drop_safely(future),
+        }
         // The result is the program's, too, and nobody may want it any more.
         call_safely(|| answerer.answer(answer));
     }

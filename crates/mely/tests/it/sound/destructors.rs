@@ -1,13 +1,15 @@
 //! Destructors that post, panic, or end runtimes.
 
+use std::future::poll_fn;
 use std::io::Write;
-use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::SeqCst;
+use std::sync::{Arc, Mutex};
+use std::task::{Poll, Waker};
 use std::time::{Duration, Instant};
 
 use mely::net::UnixStream;
-use mely::{Colored, Handler, OnPanic, Runtime};
+use mely::{Color, Colored, Handler, OnPanic, Runtime};
 
 use crate::support::{Gate, OpenOnDrop, Stress, WAIT, bounded, eventually, runtime, silent_panic};
 
@@ -129,6 +131,55 @@ impl Drop for Bad {
 
 /// The worker may be the last who has a watch: its descriptor was found ready just when
 /// the watch ended.
+/// Spawns itself anew when it is dropped.
+#[derive(Clone)]
+struct Phoenix(Arc<Nest>);
+
+struct Nest {
+    color: Color,
+    dropped: AtomicU64,
+    /// Who might still wake it: it is not given up before the end.
+    wakers: Mutex<Vec<Waker>>,
+}
+
+impl Phoenix {
+    fn fly(self) {
+        let nest = Arc::clone(&self.0);
+        let held = OnDrop(self);
+        drop(nest.color.clone().spawn(poll_fn(move |cx| {
+            let _held = &held;
+            nest.wakers.lock().expect("wakers").push(cx.waker().clone());
+            Poll::<()>::Pending
+        })));
+    }
+}
+
+struct OnDrop(Phoenix);
+
+impl Drop for OnDrop {
+    fn drop(&mut self) {
+        self.0.0.dropped.fetch_add(1, SeqCst);
+        self.0.clone().fly();
+    }
+}
+
+/// A future whose destructor spawns it again: what the end refuses is forgotten at last.
+#[test]
+fn a_future_that_spawns_itself_anew_comes_to_an_end() {
+    bounded("spawned anew", || {
+        let rt = runtime(1);
+        let nest = Arc::new(Nest {
+            color: rt.fresh_color(),
+            dropped: AtomicU64::new(0),
+            wakers: Mutex::default(),
+        });
+        Phoenix(Arc::clone(&nest)).fly();
+        rt.settle();
+        rt.shutdown(WAIT).expect("nothing holds the worker");
+        assert!(nest.dropped.load(SeqCst) > 0);
+    });
+}
+
 #[test]
 fn a_destructor_that_panics_in_the_last_of_a_watch_ends_no_worker() {
     static WATCH: Handler = Handler::new("sound::Watch");
