@@ -14,9 +14,17 @@ use crate::machine::probe;
 use crate::machine::sync::{Condvar, Mutex, MutexGuard, lock, unpoison};
 
 enum Answer<R> {
-    Pending(Option<Waker>),
+    Pending(Waits),
     Ready(Result<R, CallError>),
     Taken,
+}
+
+/// Who waits for an answer.
+enum Waits {
+    Nobody,
+    Task(Waker),
+    /// A thread that blocks: to tell it is a call of the system.
+    Thread,
 }
 
 #[cfg_attr(feature = "virtual", repr(align(64)))]
@@ -48,7 +56,7 @@ pub(crate) struct Answerer<R>(Option<Arc<Slot<R>>>);
 pub(crate) fn channel<R>(runtime: RuntimeNumber) -> (Answerer<R>, Reply<R>) {
     let slot = Arc::new(Slot {
         runtime,
-        answer: Mutex::new(Answer::Pending(None)),
+        answer: Mutex::new(Answer::Pending(Waits::Nobody)),
         ready: Condvar::new(),
     });
     probe::born(Arc::as_ptr(&slot));
@@ -63,11 +71,14 @@ impl<R> Answerer<R> {
     fn put(&mut self, result: Result<R, CallError>) {
         let Some(slot) = self.0.take() else { return };
         let before = std::mem::replace(&mut *slot.lock(), Answer::Ready(result));
-        slot.ready.notify_all();
-        // It may be a handler's panic that ends this, and a second one would end the
-        // process.
-        if let Answer::Pending(Some(waker)) = before {
-            call_safely(|| waker.wake());
+        match before {
+            Answer::Pending(Waits::Thread) => slot.ready.notify_all(),
+            // It may be a handler's panic that ends this, and a second one would end the
+            // process.
+            Answer::Pending(Waits::Task(waker)) => {
+                call_safely(|| waker.wake());
+            }
+            _ => {}
         }
     }
 }
@@ -95,13 +106,18 @@ impl<R> Reply<R> {
 
     /// Blocks, wherever it is; returns only once there is an answer.
     pub(crate) fn block(self) -> Result<R, CallError> {
+        // A waker from before is the program's: it is dropped last, without the lock.
+        let mut _before = Waits::Nobody;
         let mut answer = self.0.lock();
         loop {
             match std::mem::replace(&mut *answer, Answer::Taken) {
                 Answer::Ready(result) => return result,
                 Answer::Taken => return Err(CallError::Dropped),
-                pending @ Answer::Pending(_) => {
-                    *answer = pending;
+                Answer::Pending(before) => {
+                    *answer = Answer::Pending(Waits::Thread);
+                    if !matches!(before, Waits::Thread) {
+                        _before = before;
+                    }
                     answer = unpoison(self.0.ready.wait(answer));
                 }
             }
@@ -127,7 +143,7 @@ impl<R> Future for Reply<R> {
                 Poll::Ready(Err(CallError::Dropped))
             }
             Answer::Pending(before) => {
-                *answer = Answer::Pending(Some(waker));
+                *answer = Answer::Pending(Waits::Task(waker));
                 drop(answer);
                 drop(before);
                 Poll::Pending
