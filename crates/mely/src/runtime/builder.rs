@@ -89,6 +89,16 @@ impl Builder {
         self
     }
 
+    /// [`Affinity::Pinned`] or [`Affinity::Free`], by the name that it had before there
+    /// was a third.
+    #[deprecated(note = "use `affinity`")]
+    pub fn pin_workers(self, pins: bool) -> Self {
+        self.affinity(match pins {
+            true => Affinity::Pinned,
+            false => Affinity::Free,
+        })
+    }
+
     /// How colors are stolen. Default: [`Policy::Adaptive`].
     pub fn policy(mut self, policy: Policy) -> Self {
         self.policy = policy;
