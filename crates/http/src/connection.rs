@@ -73,6 +73,8 @@ pub struct Connection {
     output: OutputQueue,
     end_of_input: bool,
     shutting_down: bool,
+    /// Nothing has come since a read that brought nothing.
+    is_dry: bool,
     requests: u64,
     /// When `state` last began to wait for the peer.
     waits_since: Instant,
@@ -93,6 +95,7 @@ impl Connection {
             output: OutputQueue::default(),
             end_of_input: false,
             shutting_down: false,
+            is_dry: true,
             requests: 0,
             waits_since: now.monotonic,
             wrote_at: now.monotonic,
@@ -150,6 +153,7 @@ impl Connection {
             count <= self.buffer.len() - self.filled,
             "more bytes than the read buffer has"
         );
+        self.is_dry = false;
         if let State::Draining { drained_bytes } = &mut self.state {
             *drained_bytes += count as u64;
         } else {
@@ -248,15 +252,26 @@ impl Connection {
         self.requests
     }
 
-    /// Closes after the request that is being read or answered, or as soon as there is none.
-    /// Call [`parse`](Self::parse) afterwards.
+    /// Closes after the request that is being read or answered, or as soon as there is none:
+    /// one that has arrived is answered, so after bytes were read [`parse`](Self::parse) asks
+    /// for a read until [one brings nothing](Self::read_nothing). Call `parse` afterwards.
     pub fn begin_shutdown(&mut self) {
         self.shutting_down = true;
     }
 
-    /// Lets other connections of this thread use the buffer if nothing is in it, as
-    /// [`parse`](Self::parse) does by itself: after a read that brought nothing.
-    pub fn release_idle_memory(&mut self) {
+    /// Whether the last read brought nothing.
+    pub fn is_dry(&self) -> bool {
+        self.is_dry
+    }
+
+    /// Takes note of a read that brought nothing: the socket is empty for now.
+    pub fn read_nothing(&mut self) {
+        self.is_dry = true;
+        self.release_idle_memory();
+    }
+
+    /// Lets other connections of this thread use the buffer if nothing is in it.
+    fn release_idle_memory(&mut self) {
         if self.start == self.filled && !matches!(self.state, State::Body { .. }) {
             (self.start, self.filled) = (0, 0);
             buffers::give_input(std::mem::take(&mut self.buffer));

@@ -165,7 +165,7 @@ impl Connection {
         self.release_idle_memory();
         if !self.output.is_empty() {
             Step::Write
-        } else if self.end_of_input || (self.shutting_down && idle) {
+        } else if self.end_of_input || (self.shutting_down && idle && self.is_dry) {
             self.state = State::Closed;
             Step::Close
         } else {

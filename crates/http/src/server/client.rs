@@ -94,6 +94,11 @@ impl Client {
         self.shared.closing.load(Relaxed)
     }
 
+    /// Whether a request may have arrived that is still to be answered before the end.
+    fn reads_last(&self) -> bool {
+        self.is_closing() && !self.connection.is_dry()
+    }
+
     fn wait(&mut self, waits: Waits, cx: &mut Cx<'_>) {
         self.waits = waits;
         // One timer a connection: set anew only when the deadline has come nearer. When it fires
@@ -196,7 +201,7 @@ fn read_request(slot: &mut Slot, cx: &mut Cx<'_>) {
         }
         Err(Errno::AGAIN) => {
             client.readable = false;
-            client.connection.release_idle_memory();
+            client.connection.read_nothing();
             match client.is_closing() {
                 true => client.post_parse(cx),
                 false => client.wait(Waits::Readable, cx),
@@ -221,7 +226,9 @@ fn parse_request(slot: &mut Slot, cx: &mut Cx<'_>) {
         client.counts(cx).rejected.add(rejected);
     }
     match step {
-        Step::Read if client.readable => cx.post_via(&READ_REQUEST, read_request),
+        Step::Read if client.readable || client.reads_last() => {
+            cx.post_via(&READ_REQUEST, read_request);
+        }
         Step::Read => client.wait(Waits::Readable, cx),
         Step::Request => cx.post_via(&CHECK_IN_CACHE, check_in_cache),
         Step::Write => client.post_write(cx),

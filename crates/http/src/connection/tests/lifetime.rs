@@ -158,15 +158,46 @@ fn shutdown_lets_the_current_request_end() {
 }
 
 #[test]
+fn shutdown_answers_what_has_arrived() {
+    let world = World::new();
+    let now = world.at_ms(0);
+    for another_came in [true, false] {
+        let mut connection = world.connection();
+        answer_one(&world, &mut connection, &now);
+        connection.begin_shutdown();
+        // Another request may be in the socket.
+        assert_eq!(connection.parse(&now), Step::Read);
+        match another_came {
+            true => answer_one(&world, &mut connection, &now),
+            false => connection.read_nothing(),
+        }
+        assert_eq!(connection.parse(&now), Step::Close);
+    }
+}
+
+fn answer_one(world: &World, connection: &mut Connection, now: &Now) {
+    let request = get("/a.txt", "");
+    connection.read_buffer()[..request.len()].copy_from_slice(request.as_bytes());
+    connection.advance(request.len(), now);
+    assert_eq!(connection.parse(now), Step::Request);
+    connection.check_in_cache(&world.site, now);
+    let Output::Bytes(slices) = connection.pending_output() else {
+        panic!("an answer")
+    };
+    let sent = slices.iter().map(|slice| slice.len() as u64).sum();
+    connection.advance_output(sent, now);
+}
+
+#[test]
 fn idle_memory_can_be_given_back() {
     let world = World::new();
     let now = world.at_ms(0);
     let mut connection = world.connection();
     connection.read_buffer();
-    connection.release_idle_memory();
+    connection.read_nothing();
     assert_eq!(connection.buffer.capacity(), 0);
     connection.read_buffer()[0] = b'G';
     connection.advance(1, &now);
-    connection.release_idle_memory();
+    connection.read_nothing();
     assert_eq!(connection.buffer[0], b'G', "a partial request is not idle");
 }
