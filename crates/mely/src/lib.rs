@@ -78,6 +78,7 @@ pub use outside::{net, signal};
 pub use runtime::builder::Builder;
 pub use runtime::ending::{ShutdownError, ShutdownReport};
 pub use runtime::error::BuildError;
+pub use runtime::histogram::Histogram;
 pub use runtime::metrics::{Events, HandlerMetrics, Snapshot, WorkerMetrics};
 pub use runtime::{Handle, Runtime};
 pub use shared::config::{ReactorKind, StallReport};

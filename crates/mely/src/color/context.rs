@@ -5,6 +5,7 @@ use core::fmt;
 use core::marker::PhantomData;
 use std::time::Instant;
 
+use crate::color::noted::Made;
 use crate::event::handler::Handler;
 use crate::event::{Call, Place, StatePtr};
 use crate::machine::probe;
@@ -167,7 +168,7 @@ impl<T: Send + 'static> Context<'_, T> {
     {
         self.frame.worker.post_fresh(|worker| {
             let state = StatePtr::dangling();
-            worker.event(handler, state, event)
+            Made::by(worker, handler, state, event).event
         });
     }
 
@@ -181,8 +182,8 @@ impl<T: Send + 'static> Context<'_, T> {
             .shared()
             .admit(worker.handler_poster(), || color.reserve());
         if admitted.is_ok() {
-            let event = worker.event(handler, self.state, event);
-            if let Err(refused) = worker.post_to_running(color, event) {
+            let made = Made::by(worker, handler, self.state, event);
+            if let Err(refused) = worker.post_to_running(color, made.event) {
                 worker.shed(refused);
             }
         }

@@ -4,6 +4,7 @@ pub(crate) mod context;
 pub(crate) mod error;
 mod every;
 pub(crate) mod group;
+mod noted;
 pub(crate) mod options;
 pub(crate) mod reply;
 pub(crate) mod section;

@@ -7,6 +7,7 @@ use super::Colored;
 use crate::cell::room::Room;
 use crate::color::context::Context;
 use crate::color::error::{CallError, PostError};
+use crate::color::noted::{Made, closure_of};
 use crate::color::reply::{self, Reply};
 use crate::event::Event;
 use crate::event::handler::{Handler, HandlerOf, Weight};
@@ -97,11 +98,12 @@ impl<T: Send + 'static> Via<'_, T> {
                     }
                     // While the event is made, the color comes from wherever it is.
                     color.prefetch_for_post();
-                    let event = worker.event(self.handler, self.target.state, event);
-                    if let Err(stopped) = worker.post(color, event) {
+                    let made = Made::by(worker, self.handler, self.target.state, event);
+                    let is_noted = made.is_noted();
+                    if let Err(stopped) = worker.post(color, made.event) {
                         worker.shared().count_shed(worker.poster());
-                        // SAFETY: it was made with that just now.
-                        let event = unsafe { stopped.into_call::<T, F>() };
+                        // SAFETY: it was made of that just now.
+                        let event = unsafe { closure_of::<T, F>(stopped, is_noted) };
                         return Err(PostError::Closed(event));
                     }
                 }
@@ -110,11 +112,12 @@ impl<T: Send + 'static> Via<'_, T> {
                     if let Err(refusal) = shared.admit(Poster::Outside, || room.take(color)) {
                         return Err(refused(refusal, event));
                     }
-                    let posted = shared.post_from_outside(color, self.unweighed(event));
-                    if let Err(stopped) = posted {
+                    let made = Made::outside(shared, self.handler, self.target.state, event);
+                    let is_noted = made.is_noted();
+                    if let Err(stopped) = shared.post_from_outside(color, made.event) {
                         shared.count_shed(Poster::Outside);
                         // SAFETY: as above.
-                        let event = unsafe { stopped.into_call::<T, F>() };
+                        let event = unsafe { closure_of::<T, F>(stopped, is_noted) };
                         return Err(PostError::Closed(event));
                     }
                 }

@@ -79,7 +79,13 @@ impl<'a> Place<'a> {
 }
 
 /// What an event calls. The layer of colors says what closures are, and what they are told.
-pub(crate) trait Call<T>: Send + 'static {
+pub(crate) trait Call<T>: Sized + Send + 'static {
+    /// What it is, as an event of `handler` or of none.
+    #[inline]
+    fn kind(handler: Option<&'static Handler>) -> Kind {
+        Kind::of::<Self>(handler)
+    }
+
     /// Calls it on the state of the color.
     ///
     /// # Safety
@@ -370,12 +376,12 @@ where
     const INLINE: &'static VTable = &VTable {
         run: Self::run_inline,
         drop: Self::drop_as::<Payload<T, F>>,
-        kind: Kind::of::<F>,
+        kind: F::kind,
     };
     const BOXED: &'static VTable = &VTable {
         run: Self::run_boxed,
         drop: Self::drop_as::<Box<Payload<T, F>>>,
-        kind: Kind::of::<F>,
+        kind: F::kind,
     };
 
     unsafe fn run_inline(event: Event, pool: &NodePool, place: Place<'_>) {

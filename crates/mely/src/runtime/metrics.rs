@@ -6,8 +6,10 @@ use std::collections::BTreeMap;
 use mely_sched::Penalty;
 
 use crate::cost::counters::{EventCounts, WorkerCounts};
+use crate::cost::durations::HandlerDurations;
 use crate::cost::handlers::HandlerCounts;
 use crate::event::handler;
+use crate::runtime::histogram::Histogram;
 use crate::shared::Shared;
 
 /// What became of events. At any moment
@@ -146,6 +148,11 @@ pub struct HandlerMetrics {
     pub penalty: f64,
     /// Events that were timed because they were the first ones after such a move.
     pub moves: u64,
+    /// How long its events ran: those that were timed to learn their cost.
+    pub run: Histogram,
+    /// How long its events waited from their post to their run: one in 64 of all that are
+    /// posted, without delayed ones.
+    pub wait: Histogram,
 }
 
 /// What a runtime has counted up to a moment.
@@ -241,7 +248,7 @@ fn handlers_of(shared: &Shared) -> Vec<HandlerMetrics> {
         // Of handlers that share a name, the one that should move least.
         sums.metrics.penalty = sums.metrics.penalty.max(penalty.times());
         for remote in &shared.remotes {
-            sums.add(&remote.handlers[index]);
+            sums.add(&remote.handlers[index], remote.durations.at(index));
         }
     }
     let mut handlers: Vec<_> = by_name.into_values().map(HandlerSums::finish).collect();
@@ -266,6 +273,8 @@ impl HandlerSums {
             cost_cycles: 0,
             penalty: Penalty::NONE.times(),
             moves: 0,
+            run: Histogram::default(),
+            wait: Histogram::default(),
         };
         Self {
             metrics,
@@ -274,7 +283,11 @@ impl HandlerSums {
         }
     }
 
-    fn add(&mut self, counts: &HandlerCounts) {
+    fn add(&mut self, counts: &HandlerCounts, durations: Option<&HandlerDurations>) {
+        if let Some(durations) = durations {
+            self.metrics.run.add(&durations.run);
+            self.metrics.wait.add(&durations.wait);
+        }
         self.metrics.events += counts.events.get();
         self.metrics.panics += counts.panics.get();
         self.metrics.moves += counts.moves.get();

@@ -3,6 +3,7 @@
 pub(crate) mod builder;
 pub(crate) mod ending;
 pub(crate) mod error;
+pub(crate) mod histogram;
 pub(crate) mod metrics;
 mod monitor;
 mod prometheus;

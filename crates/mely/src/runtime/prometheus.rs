@@ -2,6 +2,7 @@
 
 use core::fmt;
 
+use super::histogram::Histogram;
 use super::metrics::{HandlerMetrics, Snapshot, WorkerMetrics};
 
 impl Snapshot {
@@ -64,7 +65,48 @@ impl Prometheus {
                 self.sample(name, &label, count(handler));
             }
         }
+        self.histograms(
+            "handler_run_seconds",
+            "Run times of timed events.",
+            of,
+            |h| &h.run,
+        );
+        self.histograms(
+            "handler_wait_seconds",
+            "From post to run, of one event in 64.",
+            of,
+            |h| &h.wait,
+        );
         self.0
+    }
+
+    /// Each fourth power: twice as many lines say little more.
+    fn histograms(
+        &mut self,
+        name: &str,
+        help: &str,
+        of: &Snapshot,
+        which: fn(&HandlerMetrics) -> &Histogram,
+    ) {
+        self.family(name, help, "histogram");
+        for handler in of.handlers.iter().filter(|h| which(h).count() > 0) {
+            let (histogram, handler) = (which(handler), escaped(handler.name));
+            let mut so_far = 0;
+            for (at, (end, count)) in histogram.intervals().enumerate() {
+                so_far += count;
+                if at % 2 == 1 && at + 1 < histogram.intervals().count() {
+                    let end = end.as_secs_f64();
+                    let label = format!("{{handler=\"{handler}\",le=\"{end}\"}}");
+                    self.sample(&format!("{name}_bucket"), &label, so_far);
+                }
+            }
+            let label = format!("{{handler=\"{handler}\",le=\"+Inf\"}}");
+            self.sample(&format!("{name}_bucket"), &label, so_far);
+            let label = format!("{{handler=\"{handler}\"}}");
+            let sum = histogram.sum().as_secs_f64();
+            self.sample(&format!("{name}_sum"), &label, sum);
+            self.sample(&format!("{name}_count"), &label, so_far);
+        }
     }
 
     fn counter(&mut self, name: &str, help: &str, value: u64) {

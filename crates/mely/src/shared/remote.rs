@@ -6,6 +6,7 @@ use mely_sched::{BUNDLE_COLORS, CoreQueue, StealQueue, Ticketed, Worthiness};
 
 use crate::cell::lives::Lives;
 use crate::cost::counters::WorkerCounts;
+use crate::cost::durations::DurationTable;
 use crate::cost::handlers::{HandlerTable, new_table};
 use crate::machine::affinity::PinnedTo;
 use crate::machine::driver::Driver;
@@ -59,6 +60,7 @@ pub(crate) struct Remote {
     pub(crate) timers: Timers,
     pub(crate) counts: WorkerCounts,
     pub(crate) handlers: HandlerTable,
+    pub(crate) durations: DurationTable,
     pub(crate) driver: Box<dyn Driver>,
     /// The OS number of the core that the worker is pinned to.
     pub(crate) cpu: PinnedTo,
@@ -88,6 +90,7 @@ impl Remote {
             timers: Timers::new(),
             counts: WorkerCounts::default(),
             handlers: new_table(),
+            durations: DurationTable::new(),
             driver,
             cpu: PinnedTo::new(cpu),
         }

@@ -58,6 +58,23 @@ impl Worker {
         counts.run_ahead.set(counts.events.run.get() + ran);
     }
 
+    /// So many cycles, in nanoseconds.
+    pub(crate) fn in_ns(&self, cycles: u64) -> u64 {
+        (cycles as f64 * self.ns_per_cycle) as u64
+    }
+
+    /// Notes that an event which was posted then begins to run, of the handler that runs.
+    pub(crate) fn note_wait(&self, posted_cycles: u64) {
+        let waited = self.shared.clock.cycles().saturating_sub(posted_cycles);
+        let running = self.remote.counts.running.get();
+        let handler = usize::try_from(running).unwrap_or_default();
+        self.remote
+            .durations
+            .of(handler)
+            .wait
+            .note(self.in_ns(waited));
+    }
+
     /// Polls a task with this mark; null for one that has none.
     pub(crate) fn poll_marked<R>(&self, mark: *const (), poll: impl FnOnce() -> R) -> R {
         struct Restore<'a>(&'a Cell<*const ()>, *const ());

@@ -88,6 +88,9 @@ pub(crate) struct Worker {
     steals_beside: bool,
     until_look_beside: Cell<u32>,
     steal_cost: Cell<Ewma>,
+    ns_per_cycle: f64,
+    /// Which of its posts is noted next.
+    next_noted: Cell<u64>,
     /// What reading the cycle counter takes.
     reading_cycles: u64,
     /// The only pending event of the color being run, posted by itself.
@@ -143,6 +146,8 @@ impl Worker {
             steals_beside: heuristics.steal && heuristics.learn,
             until_look_beside: Cell::new(0),
             steal_cost: Cell::new(Ewma::new()),
+            next_noted: Cell::new(post::next_noted(index as u64)),
+            ns_per_cycle: 1e9 / shared.clock.cycles_per_second(),
             reading_cycles: reading_cycles(&*shared.clock),
             next: Cell::new(None),
             running: Running::default(),

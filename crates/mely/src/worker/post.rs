@@ -1,7 +1,7 @@
 //! Posting from the thread of a worker.
 
 use super::Worker;
-use crate::event::handler::{Handler, Kind};
+use crate::event::handler::Handler;
 use crate::event::{Call, Event, StatePtr};
 use crate::shared::ready::Ready;
 use crate::shared::{ColorRef, OwnedColor};
@@ -73,8 +73,20 @@ impl Worker {
         T: Send + 'static,
         F: Call<T>,
     {
-        let weight = self.costs.weight(Kind::of::<F>(handler));
+        let weight = self.costs.weight(F::kind(handler));
         Event::new(Some(&self.nodes), handler, weight, state, call)
+    }
+
+    /// Whether the event that was just counted as posted is one of those that are noted.
+    #[inline]
+    pub(crate) fn notes_post(&self) -> bool {
+        self.remote.counts.events.posted.get() == self.next_noted.get()
+    }
+
+    /// Chooses the next one to be noted.
+    pub(crate) fn note_later(&self) {
+        let now = self.next_noted.get();
+        self.next_noted.set(next_noted(now));
     }
 
     /// Posts an event of a fresh color to this core: the color is made when it runs.
@@ -82,6 +94,36 @@ impl Worker {
     pub(crate) fn post_fresh(&self, event: impl FnOnce(&Self) -> Event) {
         if self.shared.admit(self.poster(), || true).is_ok() {
             self.make_ready(Ready::Fresh(event(self)));
+        }
+    }
+}
+
+/// Of so many posts the next one that is noted: one in 64, at intervals that differ, so that
+/// posts which come in turns are all noted sometimes.
+pub(crate) fn next_noted(now: u64) -> u64 {
+    // The multiples of the golden ratio are spread evenly.
+    const RATIO: u64 = 0x9E37_79B9_7F4A_7C15;
+    now + 33 + (now.wrapping_mul(RATIO) >> 58)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_post_in_64_is_noted_whatever_comes_in_turns() {
+        const POSTS: u64 = 1_000_000;
+        let noted = || core::iter::successors(Some(0), |&now| Some(next_noted(now)));
+        for turns in [1, 2, 3, 4, 10, 64] {
+            for of in 0..turns {
+                let posts = noted().take_while(|&n| n < POSTS);
+                let count = posts.filter(|n| n % turns == of).count() as u64;
+                let even = POSTS / 64 / turns;
+                assert!(
+                    (even / 2..even * 2).contains(&count),
+                    "{of} of {turns}: {count}"
+                );
+            }
         }
     }
 }

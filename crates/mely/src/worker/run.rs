@@ -357,6 +357,11 @@ impl Worker {
 
     /// Learns from a timed event what its handler costs, here or after a move.
     fn learn_cost(&self, id: HandlerId, cycles: u64, turn: &Turn) {
+        self.remote()
+            .durations
+            .of(id.index())
+            .run
+            .note(self.in_ns(cycles));
         let counts = &self.remote().handlers[id.index()];
         match turn.moved.get() && turn.is_timed(self.ran.get()) {
             true => self.costs.sample_after_move(id, cycles, counts),

@@ -31,3 +31,4 @@ mod task_states;
 mod tasks;
 mod timers;
 mod trace;
+mod waits;
