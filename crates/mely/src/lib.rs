@@ -28,12 +28,21 @@
 //! | bound what waits | [`ColorOptions::capacity`], [`Colored::try_post`] |
 //! | run something after a while | [`Colored::post_after`], [`Timer`] |
 //! | get a result, from async code or a thread | [`Colored::call`], [`Colored::with`] |
-//! | run a future under a color | [`Colored::spawn`] |
+//! | run a future under a color, which may reach its state | [`Colored::spawn`], [`Colored::spawn_with`] |
+//! | do something again and again | [`Colored::post_every`] |
+//! | end a color, or many and their tasks together | [`Colored::stop`], [`Group`] |
+//! | refer to a color without keeping it | [`WeakColored`] |
 //! | serve sockets | [`net`] |
 //! | see what happens | [`Handle::metrics`], [`Handler`] |
 //!
 //! The ideas come from *Efficient Workstealing for Multicore Event-Driven Systems*
 //! (ICDCS 2010), called seed 000 in these pages, and its siblings.
+
+#[cfg(not(target_os = "linux"))]
+compile_error!(
+    "mely runs on Linux only (x86-64 and aarch64 are tested): it waits in epoll, and takes over \
+     from blocked workers with membarrier"
+);
 
 mod cell;
 mod color;
@@ -50,11 +59,14 @@ mod shared;
 mod trace;
 mod worker;
 
+pub use cell::OnPanic;
 pub use color::context::Context;
 pub use color::error::{CallError, PostError};
+pub use color::group::{Group, GroupOver};
 pub use color::options::{ColorOptions, NoSuchWorker};
 pub use color::reply::Reply;
-pub use color::{Color, Colored, Via};
+pub use color::state::TaskState;
+pub use color::{Color, Colored, Pending, Via, WeakColored};
 pub use event::handler::{HANDLERS_MAX, Handler};
 pub use machine::affinity::{Affinity, UnknownAffinity};
 pub use machine::region::{Access, Region};
@@ -68,7 +80,7 @@ pub use runtime::ending::{ShutdownError, ShutdownReport};
 pub use runtime::error::BuildError;
 pub use runtime::metrics::{Events, HandlerMetrics, Snapshot, WorkerMetrics};
 pub use runtime::{Handle, Runtime};
-pub use shared::config::{OnPanic, ReactorKind, StallReport};
+pub use shared::config::{ReactorKind, StallReport};
 pub use shared::timers::Timer;
 pub use trace::TraceReport;
 

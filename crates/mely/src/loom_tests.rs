@@ -12,6 +12,7 @@ mod colors;
 mod endings;
 mod fifo;
 mod held;
+mod lives;
 mod replies;
 mod sections;
 mod slabs;
@@ -174,7 +175,7 @@ fn loom_color_has_one_owner() {
         let event = new_event(&color, move |state: &mut Watched| {
             *look.lock().unwrap() = state.values();
         });
-        let owned = color.color_ref().deliver(event);
+        let owned = color.color_ref().deliver(event).ok().flatten();
         run_to_the_end(&worker, owned.expect("the color is idle"));
         let seen = seen.lock().unwrap().clone();
         let of = |from| {
@@ -199,10 +200,11 @@ fn deliver(color: &Colored<Watched>, value: u32) -> Option<OwnedColor> {
         state.add(value);
     });
     // Half of them by the way that threads outside take.
-    match value % 2 {
+    let delivered = match value % 2 {
         0 => color.color_ref().deliver(event),
         _ => color.color_ref().deliver_unweighed(event),
-    }
+    };
+    delivered.ok().flatten()
 }
 
 /// A worker that no thread runs, and that steals from nobody.

@@ -11,7 +11,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use slab::Slab;
 
-use crate::cell::States;
+use crate::cell::states::{Make, States, StatesPtr};
 use crate::event::StatePtr;
 use crate::machine::panics::drop_safely;
 use crate::machine::sync::{Mutex, MutexGuard, lock};
@@ -46,14 +46,18 @@ impl Lives {
     /// Keeps one more state of a color. `place` is where those that it has already are.
     ///
     /// After the end of the runtime no event can reach the state, which is dropped.
-    pub(crate) fn adopt<T: Send + 'static>(&self, place: &AtomicU32, state: T) -> StatePtr<T> {
+    pub(crate) fn adopt<T, M>(&self, place: &AtomicU32, state: T, make: M) -> StatePtr<T>
+    where
+        T: Send + 'static,
+        M: Make<T>,
+    {
         let mut lists = self.lock();
         let states = lists.as_mut().map(|lists| &mut lists.states);
         // Relaxed, here and below: it changes under this lock, and is read once the last
         // reference to the color is gone.
         let key = place.load(Relaxed);
         let before = states.and_then(|states| states.try_remove(key as usize));
-        let (all, at) = States::with(before, state);
+        let (all, at) = States::with(before, state, make);
         match &mut *lists {
             Some(lists) => {
                 let key = lists.states.insert(all);
@@ -66,6 +70,23 @@ impl Lives {
             }
         }
         at
+    }
+
+    /// Where the states of a color are, if it has some.
+    pub(super) fn states_at(&self, place: &AtomicU32) -> Option<StatesPtr> {
+        let lists = self.lock();
+        // Relaxed: as in `adopt`.
+        let key = place.load(Relaxed);
+        let states = lists.as_ref()?.states.get(key as usize)?;
+        Some(states.place())
+    }
+
+    /// Takes the states of a color that was stopped.
+    pub(super) fn take_states_at(&self, place: &AtomicU32) -> Option<States> {
+        let mut lists = self.lock();
+        // Relaxed: as in `adopt`.
+        let key = place.swap(NO_STATES, Relaxed);
+        lists.as_mut()?.states.try_remove(key as usize)
     }
 
     /// Takes the states of a color that ends.

@@ -117,6 +117,7 @@ mod tests {
             capacity,
             home: 0,
             pinned,
+            after_panic: super::super::AfterPanic::AsRuntime,
         }
     }
 

@@ -11,15 +11,19 @@ pub(crate) mod lives;
 mod marks;
 pub(crate) mod origin;
 mod owned;
+mod panicked;
 mod posted;
 mod realm;
 mod reference;
 pub(crate) mod room;
 mod running;
 mod states;
+mod stopped;
+mod weak;
 
 use core::cell::Cell;
 use core::ptr::NonNull;
+use std::sync::OnceLock;
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -28,18 +32,23 @@ use mely_sched::{ColorQueue, Link};
 pub(crate) use self::marks::Here;
 use self::marks::Marks;
 pub(crate) use self::owned::OwnedColor;
+pub(crate) use self::panicked::AfterPanic;
+pub use self::panicked::OnPanic;
 pub(crate) use self::posted::Posted;
 pub(crate) use self::realm::Realm;
 pub(crate) use self::running::{Lent, Running};
-pub(crate) use self::states::States;
+pub(crate) use self::states::{Anew, Make, Never};
+use self::weak::Anchor;
+pub(crate) use self::weak::WeakRef;
 use crate::cell::lives::{Lives, NO_STATES};
 use crate::cell::origin::Origin;
 use crate::event::{Event, StatePtr};
 use crate::machine::panics::drop_safely;
 use crate::machine::prefetch;
-use crate::machine::sync::{Arc, AtomicU16, AtomicUsize};
+use crate::machine::sync::{Arc, AtomicU16, AtomicUsize, UnsimulatedBool};
 use crate::memory::pool::Pool;
 use crate::memory::slab::Block;
+pub(crate) use crate::queue::inbox::Content;
 use crate::queue::inbox::{Inbox, Pushed};
 
 /// What distinguishes a color from others, fixed when it is made.
@@ -51,6 +60,7 @@ pub(crate) struct Traits {
     pub(crate) home: WorkerIndex,
     /// Never stolen.
     pub(crate) pinned: bool,
+    pub(crate) after_panic: AfterPanic,
 }
 
 /// A worker's number, as small as it can be: a color is two cache lines.
@@ -87,6 +97,10 @@ pub(crate) struct ColorCell<R: Realm> {
     realm: Arc<R>,
     /// Where the states of the color are among those of its home; see [`Lives`].
     states: AtomicU32,
+    /// What weak references refer to, once there was one.
+    anchor: OnceLock<Arc<Anchor<R>>>,
+    /// It was stopped: what its inbox says, too, but not under the lock of a queue of events.
+    stopped: UnsimulatedBool,
 }
 
 // SAFETY: events and states are `Send`, the rest is plain or shared data.
@@ -143,12 +157,16 @@ impl<R: Realm> ColorRef<R> {
         self.cell().id.get()
     }
 
-    /// Gives state to the color, to live as long as it.
-    pub(crate) fn adopt<T: Send + 'static>(&self, state: T) -> StatePtr<T> {
-        if size_of::<T>() == 0 && !core::mem::needs_drop::<T>() {
+    /// Gives state to the color, to live as long as it; `make` makes it anew.
+    pub(crate) fn adopt<T, M>(&self, state: T, make: M) -> StatePtr<T>
+    where
+        T: Send + 'static,
+        M: Make<T>,
+    {
+        if size_of::<T>() == 0 && !core::mem::needs_drop::<T>() && !M::CAN {
             return StatePtr::new(NonNull::dangling());
         }
-        self.lives().adopt(&self.cell().states, state)
+        self.lives().adopt(&self.cell().states, state, make)
     }
 
     /// Counts one more pending event, unless the color is full.
@@ -186,25 +204,25 @@ impl<R: Realm> ColorRef<R> {
     }
 
     /// Gives an event to the color. Whoever gets the color back has become its
-    /// owner and must schedule it.
+    /// owner and must schedule it. A color that was stopped gives the event back.
     #[inline]
-    pub(crate) fn deliver(&self, event: Event) -> Option<OwnedColor<R>> {
+    pub(crate) fn deliver(&self, event: Event) -> Result<Option<OwnedColor<R>>, Event> {
         let inbox = &self.cell().inbox;
         if inbox.open() {
             let owned = OwnedColor::claim(self);
             owned.cell().queue.push(event);
-            return Some(owned);
+            return Ok(Some(owned));
         }
         self.deliver_unweighed(event)
     }
 
     /// Gives an event that has not been weighed to the color: its owner weighs it
     /// when it takes the inbox.
-    pub(crate) fn deliver_unweighed(&self, event: Event) -> Option<OwnedColor<R>> {
+    pub(crate) fn deliver_unweighed(&self, event: Event) -> Result<Option<OwnedColor<R>>, Event> {
         match self.cell().inbox.push(event) {
-            Pushed::Queued => None,
-            Pushed::Opened => Some(OwnedColor::claim(self)),
-            Pushed::Shut(_) => unreachable!("the inbox of a color is never shut"),
+            Pushed::Queued => Ok(None),
+            Pushed::Opened => Ok(Some(OwnedColor::claim(self))),
+            Pushed::Shut(event) => Err(event),
         }
     }
 
@@ -239,9 +257,12 @@ impl<R: Realm> ColorCell<R> {
                 capacity: UNBOUNDED,
                 home: 0,
                 pinned: false,
+                after_panic: AfterPanic::AsRuntime,
             },
             realm: Arc::clone(realm),
             states: AtomicU32::new(NO_STATES),
+            anchor: OnceLock::new(),
+            stopped: UnsimulatedBool::new(false),
         })
     }
 
@@ -254,6 +275,7 @@ impl<R: Realm> ColorCell<R> {
         self.marks.begin(traits);
         self.id.set(id);
         self.pending.store(0, Relaxed);
+        self.stopped.store(false, Relaxed);
         self.traits = traits;
     }
 
@@ -290,8 +312,17 @@ impl<R: Realm> ColorCell<R> {
     /// As for [`end`](Self::end).
     #[inline]
     unsafe fn end_state(cell: NonNull<Self>) -> Block<Self> {
-        // SAFETY: the caller has the last reference, which is the pointer of the block.
+        // SAFETY: the caller has the last reference.
+        let anchored = unsafe { cell.as_ref() };
+        let has_anchor = anchored.has_anchor();
+        if has_anchor {
+            anchored.weigh_anchor();
+        }
+        // SAFETY: the last reference is the pointer of the block.
         let mut cell = unsafe { Block::from_raw(cell) };
+        if has_anchor {
+            cell.anchor.take();
+        }
         let states = core::mem::replace(cell.states.get_mut(), NO_STATES);
         if states != NO_STATES {
             let home = usize::from(cell.traits.home);

@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed};
 
 use mely_sched::{Link, Linked, ReadyColor};
 
-use super::{CellPool, ColorCell, ColorRef, Here, Realm, Traits, WorkerIndex};
+use super::{CellPool, ColorCell, ColorRef, Content, Here, Realm, Traits, WorkerIndex};
 use crate::event::Event;
 use crate::event::handler::HandlerId;
 use crate::machine::panics::drop_safely;
@@ -63,11 +63,16 @@ impl<R: Realm> OwnedColor<R> {
     }
 
     /// For the worker that has taken this event from its queue of events, where
-    /// all events of the color wait: nobody else can own it.
-    pub(super) fn claim_for(color: ColorRef<R>, event: Event) -> Self {
-        assert!(color.cell().inbox.open(), "a color has one owner");
+    /// all events of the color wait: nobody else can own it, unless it was stopped, which
+    /// gives the event back.
+    pub(super) fn claim_for(color: ColorRef<R>, event: Event) -> Result<Self, Event> {
+        if !color.cell().inbox.open() {
+            let content = color.cell().inbox.content();
+            assert_eq!(content, Content::Shut, "a color has one owner");
+            return Err(event);
+        }
         color.cell().queue.push(event);
-        Self(ManuallyDrop::new(color).0)
+        Ok(Self(ManuallyDrop::new(color).0))
     }
 
     #[inline]
@@ -144,23 +149,32 @@ impl<R: Realm> OwnedColor<R> {
 
     /// Posts to the color from the one who owns it: after everything that is in
     /// the inbox, which may hold earlier events of this thread.
+    ///
+    /// # Errors
+    ///
+    /// The event, if the color was stopped.
     #[inline]
-    pub(crate) fn push(&self, event: Event, weigh: impl Fn(&Event)) {
-        self.take_inbox(weigh);
+    pub(crate) fn push(&self, event: Event, weigh: impl Fn(&Event)) -> Result<(), Event> {
+        match self.posts() {
+            Content::Nothing => {}
+            Content::Elements => self.empty_inbox(weigh),
+            Content::Shut => return Err(event),
+        }
         self.cell().queue.push(event);
+        Ok(())
     }
 
-    /// Whether no event is pending, in the queue or in the inbox.
+    /// Whether no event is pending, in the queue or in the inbox, and others may come.
     #[inline]
     pub(crate) fn has_none_pending(&self) -> bool {
         let cell = self.cell();
-        cell.queue.is_empty() && !cell.inbox.has_elements()
+        cell.queue.is_empty() && cell.inbox.is_quiet()
     }
 
-    /// Whether others have posted what is still in the inbox.
+    /// Whether others have posted what is still in the inbox, or have stopped the color.
     #[inline]
-    pub(crate) fn has_posts(&self) -> bool {
-        self.cell().inbox.has_elements()
+    pub(crate) fn posts(&self) -> Content {
+        self.cell().inbox.content()
     }
 
     /// Gives the first event to a color that has none in its queue.
@@ -317,7 +331,7 @@ impl<R: Realm> OwnedColor<R> {
         }
         // Acquire pairs with the release of the references that were dropped: what
         // they posted is seen in the inbox.
-        if cell.refs.load(Acquire) == 1 {
+        if cell.refs.load(Acquire) == 1 && !cell.has_anchor() {
             // Nobody else can post or get another reference. What was posted before is
             // in the inbox.
             return match cell.inbox.has_elements() {
@@ -325,11 +339,13 @@ impl<R: Realm> OwnedColor<R> {
                 false => Ok(Some(self.into_raw())),
             };
         }
-        if cell.inbox.close() {
-            drop(ColorRef(self.into_raw()));
-            return Ok(None);
+        match cell.inbox.try_close() {
+            Ok(()) => {}
+            Err(Content::Shut) => self.end_stopped(),
+            Err(_) => return Err(self),
         }
-        Err(self)
+        drop(ColorRef(self.into_raw()));
+        Ok(None)
     }
 
     /// Drops so many pending events, after showing each to `count`.

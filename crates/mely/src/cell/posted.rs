@@ -49,8 +49,22 @@ impl<R: Realm> Posted<R> {
 
     /// For the worker that has popped it from its queue: owns the color, to run
     /// this event of it.
-    pub(crate) fn claim(self) -> OwnedColor<R> {
+    ///
+    /// # Errors
+    ///
+    /// The event, if the color was stopped.
+    pub(crate) fn claim(self) -> Result<OwnedColor<R>, Event> {
         OwnedColor::claim_for(self.color, self.event)
+    }
+
+    /// Whether its color was stopped.
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.color.is_stopped()
+    }
+
+    /// The event alone.
+    pub(crate) fn into_event(self) -> Event {
+        self.event
     }
 
     /// Drops the event of a runtime that has stopped, and counts it.

@@ -4,24 +4,92 @@
 use core::ptr::NonNull;
 
 use crate::event::StatePtr;
-use crate::machine::panics::drop_safely;
+use crate::machine::panics::{call_safely, drop_safely};
+
+/// How a state is made anew.
+pub(crate) trait Make<T>: Send + 'static {
+    /// Whether it can be.
+    const CAN: bool;
+
+    fn make(&mut self) -> Option<T>;
+}
+
+/// Not at all.
+pub(crate) struct Never;
+
+impl<T> Make<T> for Never {
+    const CAN: bool = false;
+
+    fn make(&mut self) -> Option<T> {
+        None
+    }
+}
+
+/// By a function of the program's.
+pub(crate) struct Anew<F>(pub(crate) F);
+
+impl<T, F: FnMut() -> T + Send + 'static> Make<T> for Anew<F> {
+    const CAN: bool = true;
+
+    fn make(&mut self) -> Option<T> {
+        Some((self.0)())
+    }
+}
 
 /// A state, and the one that the color was given before it.
-struct Owned<T> {
+struct Owned<T, M> {
     value: T,
     before: Option<NonNull<dyn State>>,
+    make: M,
 }
 
 trait State: Send {
+    fn before(&self) -> Option<NonNull<dyn State>>;
+
     fn take_before(&mut self) -> Option<NonNull<dyn State>>;
+
+    /// Puts a fresh value into the place of what a panic has left.
+    fn renew(&mut self);
 }
 
 // SAFETY: `before` owns a state, which is `Send` by the bound of the trait.
-unsafe impl<T: Send> Send for Owned<T> {}
+unsafe impl<T: Send, M: Send> Send for Owned<T, M> {}
 
-impl<T: Send + 'static> State for Owned<T> {
+impl<T: Send + 'static, M: Make<T>> State for Owned<T, M> {
+    fn before(&self) -> Option<NonNull<dyn State>> {
+        self.before
+    }
+
     fn take_before(&mut self) -> Option<NonNull<dyn State>> {
         self.before.take()
+    }
+
+    fn renew(&mut self) {
+        if let Some(fresh) = self.make.make() {
+            drop_safely(core::mem::replace(&mut self.value, fresh));
+        }
+    }
+}
+
+/// Where the states of a color are, for its owner.
+pub(super) struct StatesPtr(NonNull<dyn State>);
+
+impl StatesPtr {
+    /// Makes anew all that can be; whether none of the program's functions panicked.
+    ///
+    /// # Safety
+    ///
+    /// The states are there until this returns, and nobody else reaches them meanwhile.
+    pub(super) unsafe fn renew(self) -> bool {
+        let (mut next, mut all) = (Some(self.0), true);
+        while let Some(mut state) = next {
+            // SAFETY: the caller's word. States that are added meanwhile come before the
+            // first of these, which they only point to.
+            let state = unsafe { state.as_mut() };
+            all &= call_safely(|| state.renew());
+            next = state.before();
+        }
+        all
     }
 }
 
@@ -36,15 +104,27 @@ unsafe impl Send for States {}
 
 impl States {
     /// One state more, before those that there are; and where it is.
-    pub(crate) fn with<T: Send + 'static>(before: Option<Self>, value: T) -> (Self, StatePtr<T>) {
+    pub(crate) fn with<T, M>(before: Option<Self>, value: T, make: M) -> (Self, StatePtr<T>)
+    where
+        T: Send + 'static,
+        M: Make<T>,
+    {
         let before = before.map(Self::into_raw);
-        let owned = Box::into_raw(Box::new(Owned { value, before }));
+        let owned = Box::into_raw(Box::new(Owned {
+            value,
+            before,
+            make,
+        }));
         // SAFETY: it was boxed just now, so neither pointer is null, and the value is
         // live.
         unsafe {
             let value = NonNull::new_unchecked(&raw mut (*owned).value);
             (Self(NonNull::new_unchecked(owned)), StatePtr::new(value))
         }
+    }
+
+    pub(super) fn place(&self) -> StatesPtr {
+        StatesPtr(self.0)
     }
 
     fn into_raw(self) -> NonNull<dyn State> {
@@ -82,9 +162,9 @@ mod tests {
     #[test]
     fn states_stay_where_they_are_and_end_one_by_one() {
         let order = Arc::default();
-        let (mut states, mut first) = States::with(None, Noted(0, Arc::clone(&order)));
+        let (mut states, mut first) = States::with(None, Noted(0, Arc::clone(&order)), Never);
         for n in 1..6 {
-            (states, _) = States::with(Some(states), Noted(n, Arc::clone(&order)));
+            (states, _) = States::with(Some(states), Noted(n, Arc::clone(&order)), Never);
         }
         // SAFETY: the states are live, and nobody else reaches them.
         unsafe { first.as_mut() }.0 = 9;
@@ -96,9 +176,9 @@ mod tests {
     fn a_hundred_thousand_states_end_without_recursion() {
         let many = if cfg!(miri) { 200 } else { 100_000 };
         let alive = Arc::new(());
-        let (mut states, _) = States::with(None, Arc::clone(&alive));
+        let (mut states, _) = States::with(None, Arc::clone(&alive), Never);
         for _ in 1..many {
-            (states, _) = States::with(Some(states), Arc::clone(&alive));
+            (states, _) = States::with(Some(states), Arc::clone(&alive), Never);
         }
         drop(states);
         assert_eq!(Arc::strong_count(&alive), 1);

@@ -40,7 +40,7 @@ use crate::worker::Frame;
 /// }
 /// ```
 pub struct Context<'a, T = ()> {
-    frame: &'a Frame<'a>,
+    pub(super) frame: &'a Frame<'a>,
     pub(super) state: StatePtr<T>,
     // A context stays on its core's thread, within its handler.
     _here: PhantomData<*mut ()>,
@@ -181,7 +181,10 @@ impl<T: Send + 'static> Context<'_, T> {
             .shared()
             .admit(worker.handler_poster(), || color.reserve());
         if admitted.is_ok() {
-            worker.post_to_running(color, worker.event(handler, self.state, event));
+            let event = worker.event(handler, self.state, event);
+            if let Err(refused) = worker.post_to_running(color, event) {
+                worker.shed(refused);
+            }
         }
     }
 }

@@ -2,6 +2,9 @@
 
 use core::fmt;
 
+const CLOSED: &str =
+    "the runtime has been shut down, or the color stopped: it takes no more events";
+
 /// Why an event was not accepted; the event is given back.
 ///
 /// ```
@@ -16,7 +19,8 @@ pub enum PostError<F> {
     /// The color has as many pending events as it may have. Try again later, or
     /// shed the event.
     Full(F),
-    /// The runtime is shutting down and takes no more events.
+    /// The runtime is shutting down, or the color was [stopped](crate::Colored::stop): it takes
+    /// no more events.
     Closed(F),
 }
 
@@ -33,7 +37,7 @@ impl<F> PostError<F> {
             PostError::Full(_) => {
                 "the color is full: it has as many pending events as its capacity"
             }
-            PostError::Closed(_) => "the runtime has been shut down and takes no more events",
+            PostError::Closed(_) => CLOSED,
         }
     }
 }
@@ -57,37 +61,53 @@ impl<F> fmt::Display for PostError<F> {
 impl<F> std::error::Error for PostError<F> {}
 
 /// Why a call has no result.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+///
+/// ```
+/// # let rt = mely::Runtime::builder().workers(1).build()?;
+/// let color = rt.colored(vec![1]);
+/// let failed = color.try_with(|list| list[7]).unwrap_err();
+/// assert!(failed.to_string().contains("index is 7"));
+/// # Ok::<(), mely::BuildError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum CallError {
     /// The color had as many pending events as it may have.
     Full,
-    /// The runtime has been shut down.
+    /// The runtime has been shut down, or the color was stopped.
     Closed,
-    /// The event was dropped before it ran: by a shutdown, or because an earlier
-    /// panic poisoned the color.
+    /// The event was dropped before it ran: by a shutdown, because the color was stopped, or
+    /// because an earlier panic poisoned it.
     Dropped,
-    /// The event panicked.
-    Panicked,
+    /// The event panicked, with this message.
+    Panicked(Box<str>),
     /// A blocking call was made inside a handler of the same runtime, or of one that it
     /// waits for, where waiting could wait for itself.
     InsideHandler,
+    /// The state of a color was asked for outside of the task that it was given to.
+    OutsideTask,
 }
 
 impl fmt::Display for CallError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
+        let text = match self {
             CallError::Full => "the color is full: it has as many pending events as its capacity",
-            CallError::Closed => "the runtime has been shut down and takes no more events",
+            CallError::Closed => CLOSED,
             CallError::Dropped => {
-                "the event was dropped before it ran: the runtime shut down, or a panic poisoned its color"
+                "the event was dropped before it ran: the runtime shut down, or its color was stopped \
+                 or poisoned by a panic"
             }
-            CallError::Panicked => "the event panicked; its message went to the panic hook",
+            CallError::Panicked(message) => return write!(f, "the event panicked: {message}"),
             CallError::InsideHandler => {
                 "a blocking call inside a handler could wait for itself; \
                  use `post`, or await a `call` in a task"
             }
-        })
+            CallError::OutsideTask => {
+                "the state of a task is reached only while that very task is polled: \
+                 not by other tasks, events, threads or destructors"
+            }
+        };
+        f.write_str(text)
     }
 }
 

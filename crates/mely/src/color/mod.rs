@@ -2,18 +2,27 @@
 
 pub(crate) mod context;
 pub(crate) mod error;
+mod every;
+pub(crate) mod group;
 pub(crate) mod options;
 pub(crate) mod reply;
 pub(crate) mod section;
+pub(crate) mod state;
+mod stop;
 pub(crate) mod task;
 mod via;
 pub(crate) mod waits;
+mod weak;
 
 use core::fmt;
+use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::time::{Duration, Instant};
 
+pub use self::stop::Pending;
 pub use self::via::Via;
+pub use self::weak::WeakColored;
 use crate::cell::origin::Origin;
+use crate::cell::{Make, Never};
 use crate::color::context::Context;
 use crate::color::error::PostError;
 use crate::color::reply::Reply;
@@ -79,7 +88,11 @@ impl<T: Send + 'static> Colored<T> {
     }
 
     pub(crate) fn new(color: ColorRef, state: T) -> Self {
-        let state = color.adopt(state);
+        Self::made_by(color, state, Never)
+    }
+
+    fn made_by(color: ColorRef, state: T, make: impl Make<T>) -> Self {
+        let state = color.adopt(state, make);
         Self::from_parts(color, state)
     }
 
@@ -259,6 +272,11 @@ impl<T: Send + 'static> Context<'_, T> {
         Colored::from_parts(self.owned().to_ref(), state)
     }
 }
+
+// A handle gives nobody a state that a panic has left halfway: that runs in events, where it
+// ends, and what comes of it is the color's `OnPanic`.
+impl<T> UnwindSafe for Colored<T> {}
+impl<T> RefUnwindSafe for Colored<T> {}
 
 impl<T> Clone for Colored<T> {
     fn clone(&self) -> Self {

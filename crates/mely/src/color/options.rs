@@ -2,10 +2,10 @@
 
 use core::fmt;
 
-use crate::cell::{Capacity, Traits, UNBOUNDED};
+use crate::cell::{AfterPanic, Anew, Capacity, OnPanic, Traits, UNBOUNDED};
 use crate::color::{Color, Colored};
 use crate::machine::sync::Arc;
-use crate::shared::Shared;
+use crate::shared::{ColorRef, Shared};
 use crate::worker;
 
 /// Settings of a color that is to be made.
@@ -25,6 +25,7 @@ pub struct ColorOptions {
     home: Option<usize>,
     pinned: bool,
     capacity: Capacity,
+    after_panic: AfterPanic,
 }
 
 impl ColorOptions {
@@ -32,6 +33,7 @@ impl ColorOptions {
         Self {
             home: None,
             pinned: false,
+            after_panic: AfterPanic::AsRuntime,
             capacity: shared.config.color_capacity,
             shared,
         }
@@ -69,6 +71,62 @@ impl ColorOptions {
         self
     }
 
+    /// What the color does when one of its events panics. Default: as the
+    /// [runtime](crate::Builder::on_panic).
+    ///
+    /// ```
+    /// use mely::{CallError, OnPanic};
+    /// let rt = mely::Runtime::builder().workers(1).build()?;
+    /// let ledger = rt.color_options().on_panic(OnPanic::PoisonColor).colored(0)?;
+    /// let failed = ledger.try_with(|_| -> u8 { std::panic::resume_unwind(Box::new("odd")) });
+    /// assert_eq!(failed, Err(CallError::Panicked("odd".into())));
+    /// assert_eq!(ledger.try_with(|n| *n), Err(CallError::Dropped));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn on_panic(mut self, on_panic: OnPanic) -> Self {
+        self.after_panic = AfterPanic::As(on_panic);
+        self
+    }
+
+    /// Makes a fresh color whose state `make` makes: now, and anew whenever an event of the
+    /// color has panicked, before the next one runs. Instead of what
+    /// [`on_panic`](Self::on_panic) says.
+    ///
+    /// The state that the panic has left is dropped then; other states that were
+    /// [attached](Colored::attach) stay. A panic of `make` itself on that occasion poisons
+    /// the color. `make` runs on the worker, as an event does, and must not wait.
+    ///
+    /// ```
+    /// let rt = mely::Runtime::builder().workers(1).build()?;
+    /// let cache = rt.color_options().restarting(|| vec!["fresh"])?;
+    /// let failed = cache.try_with(|list| {
+    ///     list.push("half done");
+    ///     std::panic::resume_unwind(Box::new("odd"))
+    /// });
+    /// assert_eq!(failed.map(|()| 0).unwrap_err().to_string(), "the event panicked: odd");
+    /// assert_eq!(cache.with(|list| list.clone()), ["fresh"]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`NoSuchWorker`] if the home is not a worker of the runtime; `make` is not called.
+    ///
+    /// # Panics
+    ///
+    /// When `make` does, the first time.
+    pub fn restarting<T, F>(mut self, mut make: F) -> Result<Colored<T>, NoSuchWorker>
+    where
+        T: Send + 'static,
+        F: FnMut() -> T + Send + 'static,
+    {
+        self.after_panic = AfterPanic::Restart;
+        let color = self.color()?;
+        let state = make();
+        Ok(Colored::made_by(color, state, Anew(make)))
+    }
+
     /// Makes a fresh color.
     ///
     /// # Errors
@@ -84,20 +142,33 @@ impl ColorOptions {
     ///
     /// [`NoSuchWorker`] if the home is not a worker of the runtime.
     pub fn colored<T: Send + 'static>(self, state: T) -> Result<Colored<T>, NoSuchWorker> {
+        Ok(Colored::new(self.color()?, state))
+    }
+
+    /// Makes a color that has no home to be wrong.
+    pub(super) fn anywhere(&self) -> Color {
+        let color = worker::new_color(&self.shared, |here| {
+            let home = here.unwrap_or_else(|| self.shared.next_home());
+            self.shared.default_traits(home)
+        });
+        Colored::new(color, ())
+    }
+
+    fn color(&self) -> Result<ColorRef, NoSuchWorker> {
         let workers = self.shared.remotes.len();
         if let Some(worker) = self.home.filter(|&worker| worker >= workers) {
             return Err(NoSuchWorker { worker, workers });
         }
-        let color = worker::new_color(&self.shared, |here| {
+        Ok(worker::new_color(&self.shared, |here| {
             let home = self.home.or(here);
             let home = home.unwrap_or_else(|| self.shared.next_home());
             Traits {
                 pinned: self.pinned,
                 capacity: self.capacity,
+                after_panic: self.after_panic,
                 ..self.shared.default_traits(home)
             }
-        });
-        Ok(Colored::new(color, state))
+        }))
     }
 }
 
@@ -107,6 +178,7 @@ impl fmt::Debug for ColorOptions {
             .field("home", &self.home)
             .field("pinned", &self.pinned)
             .field("capacity", &self.capacity)
+            .field("after_panic", &self.after_panic)
             .finish_non_exhaustive()
     }
 }

@@ -4,19 +4,41 @@ use core::fmt;
 use core::future::Future;
 use core::pin::Pin;
 use core::task::{Context, Poll, Waker};
-use std::sync::Arc;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
 
+use crate::cell::lives::EndsWithRuntime;
 use crate::cell::origin::RuntimeNumber;
 use crate::color::error::CallError;
 use crate::color::waits::wait_for;
-use crate::machine::panics::call_safely;
+use crate::machine::panics::{call_safely, message_of};
 use crate::machine::probe;
-use crate::machine::sync::{Condvar, Mutex, MutexGuard, lock, unpoison};
+use crate::machine::sync::{
+    Condvar, Mutex, MutexGuard, UnsimulatedBool, lock, unpoison, wait_at_most,
+};
+use crate::worker;
 
 enum Answer<R> {
     Pending(Waits),
     Ready(Result<R, CallError>),
     Taken,
+}
+
+impl<R> Answer<R> {
+    /// Takes the answer; if there is none yet, notes that a thread waits, and gives who
+    /// waited before.
+    fn take_or_wait(&mut self) -> Result<Result<R, CallError>, Waits> {
+        match std::mem::replace(self, Self::Taken) {
+            Self::Ready(result) => Ok(result),
+            Self::Taken => Ok(Err(CallError::Dropped)),
+            Self::Pending(before) => {
+                *self = Self::Pending(Waits::Thread);
+                Err(before)
+            }
+        }
+    }
 }
 
 /// Who waits for an answer.
@@ -31,6 +53,8 @@ enum Waits {
 struct Slot<R> {
     /// Who answers.
     runtime: RuntimeNumber,
+    /// Whether the event has begun, or was cancelled before.
+    claimed: UnsimulatedBool,
     answer: Mutex<Answer<R>>,
     ready: Condvar,
 }
@@ -48,7 +72,11 @@ impl<R> Slot<R> {
 ///
 /// The output is a [`CallError`] if the event was refused, dropped or panicked.
 #[must_use = "the result arrives only when it is awaited or waited for"]
-pub struct Reply<R>(Arc<Slot<R>>);
+pub struct Reply<R> {
+    slot: Arc<Slot<R>>,
+    /// What works on it, if that is a task.
+    task: Option<Weak<dyn EndsWithRuntime>>,
+}
 
 /// The other end: answers once, with an error if it is dropped.
 pub(crate) struct Answerer<R>(Option<Arc<Slot<R>>>);
@@ -56,11 +84,16 @@ pub(crate) struct Answerer<R>(Option<Arc<Slot<R>>>);
 pub(crate) fn channel<R>(runtime: RuntimeNumber) -> (Answerer<R>, Reply<R>) {
     let slot = Arc::new(Slot {
         runtime,
+        claimed: UnsimulatedBool::new(false),
         answer: Mutex::new(Answer::Pending(Waits::Nobody)),
         ready: Condvar::new(),
     });
     probe::born(Arc::as_ptr(&slot));
-    (Answerer(Some(Arc::clone(&slot))), Reply(slot))
+    let reply = Reply {
+        slot: Arc::clone(&slot),
+        task: None,
+    };
+    (Answerer(Some(slot)), reply)
 }
 
 impl<R> Answerer<R> {
@@ -68,8 +101,33 @@ impl<R> Answerer<R> {
         self.put(result);
     }
 
+    /// Whether the event is to begin: it was not cancelled, nor will it be.
+    pub(crate) fn begins(&self) -> bool {
+        // Relaxed: only who comes first matters; the event comes to both by other ways.
+        self.0
+            .as_ref()
+            .is_some_and(|slot| !slot.claimed.swap(true, Relaxed))
+    }
+
+    /// Answers with what `work` gives; on a panic with what that says, and lets it go on.
+    pub(crate) fn answer_by(self, work: impl FnOnce() -> R) {
+        match catch_unwind(AssertUnwindSafe(work)) {
+            Ok(result) => self.answer(Ok(result)),
+            Err(panic) => {
+                self.answer(Err(CallError::Panicked(message_of(&*panic))));
+                resume_unwind(panic);
+            }
+        }
+    }
+
     fn put(&mut self, result: Result<R, CallError>) {
         let Some(slot) = self.0.take() else { return };
+        // Who has the answer finds the event counted.
+        worker::with_any_current(|worker| {
+            if let Some(worker) = worker {
+                worker.count_ahead();
+            }
+        });
         let before = std::mem::replace(&mut *slot.lock(), Answer::Ready(result));
         match before {
             Answer::Pending(Waits::Thread) => slot.ready.notify_all(),
@@ -85,10 +143,7 @@ impl<R> Answerer<R> {
 
 impl<R> Drop for Answerer<R> {
     fn drop(&mut self) {
-        self.put(Err(match std::thread::panicking() {
-            true => CallError::Panicked,
-            false => CallError::Dropped,
-        }));
+        self.put(Err(CallError::Dropped));
     }
 }
 
@@ -100,27 +155,112 @@ impl<R> Reply<R> {
     /// As when awaited; [`CallError::InsideHandler`] inside a handler of the same runtime,
     /// or of one that it waits for: that could wait for itself.
     pub fn wait(self) -> Result<R, CallError> {
-        let _waiting = wait_for(self.0.runtime)?;
+        let _waiting = wait_for(self.slot.runtime)?;
         self.block()
+    }
+
+    /// Blocks the calling thread until the result is there, but no longer than this; gives
+    /// the reply back then, to wait again, to await it, or to [cancel](Self::cancel) it.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// let rt = mely::Runtime::builder().workers(1).build()?;
+    /// let (tell, told) = std::sync::mpsc::channel();
+    /// let slow = rt.fresh_color().call(move |_, _| told.recv().ok());
+    /// let late = slow.wait_timeout(Duration::from_millis(1)).unwrap_err();
+    /// tell.send(5)?;
+    /// assert_eq!(late.wait(), Ok(Some(5)));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// The reply itself when the time is over; within, as [`wait`](Self::wait).
+    pub fn wait_timeout(self, timeout: Duration) -> Result<Result<R, CallError>, Self> {
+        let waiting = match wait_for(self.slot.runtime) {
+            Ok(waiting) => waiting,
+            Err(error) => return Ok(Err(error)),
+        };
+        let end = Instant::now().checked_add(timeout);
+        let answered = self.block_until(|| {
+            end.map_or(timeout, |end| end.saturating_duration_since(Instant::now()))
+        });
+        drop(waiting);
+        answered.ok_or(self)
+    }
+
+    /// Takes the event back, if it has not begun: whether that was in time. Nobody learns the
+    /// result in any case.
+    ///
+    /// An event that was taken back still comes to its turn, where its closure is dropped
+    /// unrun. A task is not polled again, and its future is dropped now, or, if it is being
+    /// polled, after that; `false` then means that it was over before.
+    ///
+    /// ```
+    /// let rt = mely::Runtime::builder().workers(1).build()?;
+    /// let color = rt.colored(0);
+    /// // What runs before it holds the color's only worker.
+    /// let (begin, begun) = std::sync::mpsc::channel::<()>();
+    /// color.post(move |_, _| drop(begun.recv()));
+    /// let reply = color.call(|n, _| *n += 1);
+    /// assert!(reply.cancel());
+    /// drop(begin);
+    /// assert_eq!(color.with(|n| *n), 0);
+    /// # Ok::<(), mely::BuildError>(())
+    /// ```
+    pub fn cancel(self) -> bool {
+        let Some(task) = &self.task else {
+            // Relaxed: see `begins`.
+            return !self.slot.claimed.swap(true, Relaxed);
+        };
+        if let Some(task) = task.upgrade() {
+            task.end();
+        }
+        let answer = self.slot.lock();
+        !matches!(&*answer, Answer::Ready(Ok(_) | Err(CallError::Panicked(_))))
+    }
+
+    /// The task that answers, if it is one.
+    pub(crate) fn task(&self) -> Option<&Weak<dyn EndsWithRuntime>> {
+        self.task.as_ref()
+    }
+
+    /// Notes the task that answers.
+    pub(crate) fn of_task(self, task: Weak<dyn EndsWithRuntime>) -> Self {
+        let task = Some(task);
+        Self { task, ..self }
     }
 
     /// Blocks, wherever it is; returns only once there is an answer.
     pub(crate) fn block(self) -> Result<R, CallError> {
         // A waker from before is the program's: it is dropped last, without the lock.
         let mut _before = Waits::Nobody;
-        let mut answer = self.0.lock();
+        let mut answer = self.slot.lock();
         loop {
-            match std::mem::replace(&mut *answer, Answer::Taken) {
-                Answer::Ready(result) => return result,
-                Answer::Taken => return Err(CallError::Dropped),
-                Answer::Pending(before) => {
-                    *answer = Answer::Pending(Waits::Thread);
-                    if !matches!(before, Waits::Thread) {
-                        _before = before;
-                    }
-                    answer = unpoison(self.0.ready.wait(answer));
-                }
+            match answer.take_or_wait() {
+                Ok(result) => return result,
+                Err(Waits::Thread) => {}
+                Err(before) => _before = before,
             }
+            answer = unpoison(self.slot.ready.wait(answer));
+        }
+    }
+
+    /// Blocks until there is an answer, or nothing is left of the time.
+    fn block_until(&self, left: impl Fn() -> Duration) -> Option<Result<R, CallError>> {
+        let mut _before = Waits::Nobody;
+        let mut answer = self.slot.lock();
+        let mut is_over = false;
+        loop {
+            match answer.take_or_wait() {
+                Ok(result) => return Some(result),
+                Err(Waits::Thread) => {}
+                Err(before) => _before = before,
+            }
+            if is_over {
+                return None;
+            }
+            (answer, is_over) = wait_at_most(&self.slot.ready, answer, left());
         }
     }
 }
@@ -132,7 +272,7 @@ impl<R> Future for Reply<R> {
         // A waker is the program's: it is cloned before the lock is taken, and the one
         // before it, or this one if it is not needed, dropped after.
         let waker = cx.waker().clone();
-        let mut answer = self.0.lock();
+        let mut answer = self.slot.lock();
         match std::mem::replace(&mut *answer, Answer::Taken) {
             Answer::Ready(result) => {
                 drop(answer);

@@ -48,6 +48,7 @@ impl<T: Send + 'static> Colored<T> {
     /// Where [`try_with`](Self::try_with) gives an error: inside a handler of the same
     /// runtime (of any color: waiting there could wait for itself) or of one that it waits
     /// for, after a shutdown, and when the closure panics.
+    #[track_caller]
     pub fn with<R, F>(&self, section: F) -> R
     where
         R: Send,
@@ -89,17 +90,15 @@ where
     let pointer = SectionPtr(NonNull::from(&mut section));
     let (answerer, done) = reply::channel(runtime);
     let event = move |state: &mut T, _: &mut Context<'_, T>| {
-        // Dropped last, on a panic too: only then may the caller go on.
-        let answerer = answerer;
+        // It answers last, after a panic too: only then may the caller go on.
         // SAFETY: the caller waits for the answerer.
-        unsafe { pointer.run(state) };
-        answerer.answer(Ok(()));
+        answerer.answer_by(|| unsafe { pointer.run(state) });
     };
     // SAFETY: the event is gone when `block` returns: it has run, or was dropped,
     // and either way the answerer was dropped after the last use of the pointer.
     // So nothing that it borrows is used after this call.
     let event = unsafe { erase(event) };
-    if let Err(refused) = target.try_post(event) {
+    if let Err(refused) = target.or_of::<F>().try_post(event) {
         return Err(CallError::from(&refused));
     }
     done.block()?;

@@ -10,13 +10,16 @@ use std::sync::atomic::Ordering::{AcqRel, Relaxed};
 use std::sync::{Arc, Weak};
 use std::task::Wake;
 
+use super::state::{Mark, TaskState};
 use super::{Color, Colored};
 use crate::cell::lives::{EndsWithRuntime, Lives};
 use crate::color::error::CallError;
 use crate::color::reply::{self, Answerer, Reply};
-use crate::machine::panics::{call_safely, drop_refused, drop_safely};
+use crate::event::handler::{Handler, HandlerOf};
+use crate::machine::panics::{call_safely, drop_refused, drop_safely, message_of};
 use crate::machine::probe;
 use crate::machine::sync::{AtomicBool, AtomicUsize, Mutex, lock};
+use crate::worker::Worker;
 
 type Boxed<R> = Pin<Box<dyn Future<Output = R> + Send>>;
 
@@ -35,6 +38,10 @@ enum Slot<R> {
 #[cfg_attr(feature = "virtual", repr(align(64)))]
 struct Task<R: Send + 'static> {
     color: Color,
+    /// What its polls are counted as: by the type of its future.
+    handler: &'static Handler,
+    /// What the one handle to the state of its color is known by, if it was given one.
+    mark: Option<Mark>,
     /// A poll has been posted and has not begun.
     woken: AtomicBool,
     slot: Mutex<Slot<R>>,
@@ -45,7 +52,7 @@ struct Task<R: Send + 'static> {
 const UNLISTED: usize = usize::MAX;
 
 impl<R: Send + 'static> Task<R> {
-    fn poll(self: &Arc<Self>) {
+    fn poll(self: &Arc<Self>, worker: &Worker) {
         // AcqRel pairs with the one in `schedule`: what the waker did before is seen.
         self.woken.swap(false, AcqRel);
         let Some(mut work) = self.take(Slot::Polled) else {
@@ -53,12 +60,14 @@ impl<R: Send + 'static> Task<R> {
         };
         let waker = Waker::from(Arc::clone(self));
         let mut context = Context::from_waker(&waker);
-        let poll = || work.0.as_mut().poll(&mut context);
+        let mark = Mark::address(self.mark.as_ref());
+        let poll = || worker.poll_marked(mark, || work.0.as_mut().poll(&mut context));
         match catch_unwind(AssertUnwindSafe(poll)) {
             Ok(Poll::Pending) => self.wait(work),
             Ok(Poll::Ready(result)) => self.end_with(work, Ok(result)),
             Err(panic) => {
-                self.end_with(work, Err(CallError::Panicked));
+                let message = message_of(&*panic);
+                self.end_with(work, Err(CallError::Panicked(message)));
                 resume_unwind(panic);
             }
         }
@@ -94,8 +103,9 @@ impl<R: Send + 'static> Task<R> {
             return;
         }
         let color = self.color.clone();
+        let polls = color.via(self.handler);
         let turn = Turn(Some(self));
-        color.unnamed().post_always(move |(), _cx| turn.run());
+        polls.post_always(move |(), cx| turn.run(cx.frame.worker));
     }
 
     /// Drops the future, so that whoever waits for the result knows. One that is
@@ -153,9 +163,9 @@ impl<R: Send + 'static> EndsWithRuntime for Task<R> {
 struct Turn<R: Send + 'static>(Option<Arc<Task<R>>>);
 
 impl<R: Send + 'static> Turn<R> {
-    fn run(mut self) {
+    fn run(mut self, worker: &Worker) {
         if let Some(task) = self.0.take() {
-            task.poll();
+            task.poll(worker);
         }
     }
 }
@@ -187,12 +197,51 @@ impl<T: Send + 'static> Colored<T> {
         Fut: Future + Send + 'static,
         Fut::Output: Send + 'static,
     {
-        spawn_on(self.color(), future)
+        spawn_on(self.color(), None, HandlerOf::<Fut>::HANDLER, future)
+    }
+
+    /// Runs a future under this color that reaches the color's state: `make` is called at
+    /// once with a handle to it, and the future that it gives is polled as by
+    /// [`spawn`](Self::spawn). Between two awaits [`TaskState::with`] lends the state,
+    /// without an event and without a lock.
+    ///
+    /// Between the polls other events of the color run, and find and change the state.
+    ///
+    /// ```
+    /// # use mely::{Runtime, TaskState};
+    /// let rt = Runtime::builder().workers(2).build()?;
+    /// let (account, bank) = (rt.colored(5), rt.colored(100));
+    /// let task = account.spawn_with(async move |mut own: TaskState<i32>| {
+    ///     let taken = bank.call(|balance, _| std::mem::take(balance)).await?;
+    ///     Ok::<_, mely::CallError>(own.with(|balance| {
+    ///         *balance += taken;
+    ///         *balance
+    ///     }))
+    /// });
+    /// assert_eq!(task.wait(), Ok(Ok(105)));
+    /// assert_eq!(account.with(|balance| *balance), 105);
+    /// # Ok::<(), mely::BuildError>(())
+    /// ```
+    pub fn spawn_with<F, Fut>(&self, make: F) -> Reply<Fut::Output>
+    where
+        F: FnOnce(TaskState<T>) -> Fut,
+        Fut: Future + Send + 'static,
+        Fut::Output: Send + 'static,
+    {
+        let mark = Mark::new();
+        let state = TaskState::new(self.clone(), mark.clone());
+        let handler = HandlerOf::<Fut>::HANDLER;
+        spawn_on(self.color(), Some(mark), handler, make(state))
     }
 }
 
 /// Runs `future` under `color`.
-fn spawn_on<Fut>(color: Color, future: Fut) -> Reply<Fut::Output>
+pub(super) fn spawn_on<Fut>(
+    color: Color,
+    mark: Option<Mark>,
+    handler: &'static Handler,
+    future: Fut,
+) -> Reply<Fut::Output>
 where
     Fut: Future + Send + 'static,
     Fut::Output: Send + 'static,
@@ -201,6 +250,8 @@ where
     let work = Work(Box::pin(future) as Boxed<_>, answerer);
     let task = Arc::new(Task {
         color,
+        handler,
+        mark,
         woken: AtomicBool::new(false),
         slot: Mutex::new(Slot::Waiting(work)),
         place: AtomicUsize::new(UNLISTED),
@@ -211,6 +262,7 @@ where
         // Relaxed: posting the task orders it.
         task.place.store(place, Relaxed);
     }
+    let weak: Weak<Task<Fut::Output>> = Arc::downgrade(&task);
     task.schedule();
-    reply
+    reply.of_task(weak)
 }

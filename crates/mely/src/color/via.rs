@@ -1,4 +1,5 @@
 //! Posting to a color as events of a handler.
+#![allow(unsafe_code)]
 
 use std::time::{Duration, Instant};
 
@@ -8,7 +9,7 @@ use crate::color::context::Context;
 use crate::color::error::{CallError, PostError};
 use crate::color::reply::{self, Reply};
 use crate::event::Event;
-use crate::event::handler::{Handler, Weight};
+use crate::event::handler::{Handler, HandlerOf, Weight};
 use crate::machine::panics::drop_refused;
 use crate::shared::admission::{Poster, Refusal};
 use crate::shared::timers::{Delayed, Timer};
@@ -55,6 +56,14 @@ impl<T: Send + 'static> Via<'_, T> {
         self.post_with_room(Room::IfAny, event)
     }
 
+    /// The same; without a handler, as events of a closure type of the program's.
+    pub(super) fn or_of<F>(&self) -> Self {
+        Self {
+            handler: self.handler.or(Some(HandlerOf::<F>::HANDLER)),
+            ..*self
+        }
+    }
+
     /// Posts what comes only once, to a full color too.
     pub(crate) fn post_always<F>(&self, event: F) -> bool
     where
@@ -89,14 +98,25 @@ impl<T: Send + 'static> Via<'_, T> {
                     // While the event is made, the color comes from wherever it is.
                     color.prefetch_for_post();
                     let event = worker.event(self.handler, self.target.state, event);
-                    worker.post(color, event);
+                    if let Err(stopped) = worker.post(color, event) {
+                        worker.shared().count_shed(worker.poster());
+                        // SAFETY: it was made with that just now.
+                        let event = unsafe { stopped.into_call::<T, F>() };
+                        return Err(PostError::Closed(event));
+                    }
                 }
                 None => {
                     let shared = color.shared();
                     if let Err(refusal) = shared.admit(Poster::Outside, || room.take(color)) {
                         return Err(refused(refusal, event));
                     }
-                    shared.post_from_outside(color, self.unweighed(event));
+                    let posted = shared.post_from_outside(color, self.unweighed(event));
+                    if let Err(stopped) = posted {
+                        shared.count_shed(Poster::Outside);
+                        // SAFETY: as above.
+                        let event = unsafe { stopped.into_call::<T, F>() };
+                        return Err(PostError::Closed(event));
+                    }
                 }
             }
             Ok(())
@@ -104,7 +124,7 @@ impl<T: Send + 'static> Via<'_, T> {
     }
 
     /// An event in a node of no worker, to be weighed by the one that gets it.
-    fn unweighed<F>(&self, event: F) -> Event
+    pub(super) fn unweighed<F>(&self, event: F) -> Event
     where
         F: FnOnce(&mut T, &mut Context<'_, T>) + Send + 'static,
     {
@@ -122,11 +142,7 @@ impl<T: Send + 'static> Via<'_, T> {
     where
         F: FnOnce(&mut T, &mut Context<'_, T>) + Send + 'static,
     {
-        let now = self.target.color.shared().clock.now();
-        // A time beyond the clock's range never comes; a century stands for it.
-        let century = Duration::from_secs(100 * 365 * 24 * 3600);
-        let at = now.checked_add(delay).unwrap_or_else(|| now + century);
-        self.post_at(at, event)
+        self.post_at(self.target.color.shared().after(delay), event)
     }
 
     /// See [`Colored::post_at`].
@@ -144,7 +160,7 @@ impl<T: Send + 'static> Via<'_, T> {
             }
             let keeper = worker.map_or(usize::from(color.traits().home), Worker::index);
             let event = self.unweighed(event);
-            let timer = Timer::pending(shared, keeper, color.clone(), event);
+            let timer = Timer::pending(shared, keeper, at, color.clone(), event);
             let delayed = Delayed::new(at, timer.clone());
             shared.set_timer(keeper, delayed);
             timer
@@ -159,11 +175,13 @@ impl<T: Send + 'static> Via<'_, T> {
     {
         let runtime = self.target.color.shared().number;
         let (answerer, reply) = reply::channel(runtime);
-        let posted = self.try_post(move |state: &mut T, cx: &mut Context<'_, T>| {
-            // On a panic the answerer is dropped, and says so.
-            let result = event(state, cx);
-            answerer.answer(Ok(result));
-        });
+        let posted =
+            self.or_of::<F>().try_post(
+                move |state: &mut T, cx: &mut Context<'_, T>| match answerer.begins() {
+                    true => answerer.answer_by(|| event(state, cx)),
+                    false => drop(event),
+                },
+            );
         match posted {
             Ok(()) => reply,
             Err(refused) => {

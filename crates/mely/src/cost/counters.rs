@@ -47,6 +47,9 @@ pub(crate) struct EventCounts {
 #[repr(align(128))]
 pub(crate) struct WorkerCounts {
     pub(crate) events: EventCounts,
+    /// Events that were run, with those of the turn that is being run: told to whoever
+    /// gets an answer of one of them. 0, or no less than what has been counted as run.
+    pub(crate) run_ahead: Count,
     pub(crate) pins_let_go: Count,
     pub(crate) panics: Count,
     pub(crate) turns: Count,

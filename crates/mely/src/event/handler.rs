@@ -1,5 +1,7 @@
 //! Handlers: what the events of a kind have in common.
 
+use core::any::type_name;
+use core::marker::PhantomData;
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
@@ -28,6 +30,8 @@ pub struct Handler {
     name: &'static str,
     cost_cycles: Option<u32>,
     penalty: Option<u32>,
+    /// The name, where it is that of a type: of what the runtime wraps in a closure.
+    type_name: Option<fn() -> &'static str>,
 }
 
 impl Handler {
@@ -37,6 +41,7 @@ impl Handler {
             name,
             cost_cycles: None,
             penalty: None,
+            type_name: None,
         }
     }
 
@@ -60,6 +65,17 @@ impl Handler {
     pub const fn name(&self) -> &'static str {
         self.name
     }
+}
+
+/// The handler of events that the runtime posts for something of the program's, known by
+/// its type: the closure of a call, the future of a task.
+pub(crate) struct HandlerOf<F>(PhantomData<F>);
+
+impl<F> HandlerOf<F> {
+    pub(crate) const HANDLER: &'static Handler = &Handler {
+        type_name: Some(type_name::<F>),
+        ..Handler::new("(unnamed)")
+    };
 }
 
 /// How many handlers a process can tell apart; the events of any more count as
@@ -179,7 +195,7 @@ impl HandlerInfo {
 impl From<&Handler> for HandlerInfo {
     fn from(handler: &Handler) -> Self {
         Self {
-            name: handler.name,
+            name: handler.type_name.map_or(handler.name, |name| name()),
             cost_cycles: handler.cost_cycles,
             penalty: handler.penalty,
         }

@@ -172,6 +172,11 @@ struct Payload<T, F> {
     call: F,
 }
 
+impl<T, F> Payload<T, F> {
+    const IS_INLINE: bool =
+        size_of::<Self>() <= size_of::<Inline>() && align_of::<Self>() <= align_of::<Inline>();
+}
+
 impl Event {
     /// Puts a closure into a node of `pool` (a fresh node without a pool).
     ///
@@ -190,8 +195,7 @@ impl Event {
         F: Call<T>,
     {
         let payload = Payload { state, call };
-        let inline = size_of::<Payload<T, F>>() <= size_of::<Inline>()
-            && align_of::<Payload<T, F>>() <= align_of::<Inline>();
+        let inline = Payload::<T, F>::IS_INLINE;
         let vtable = if inline {
             Typed::<T, F>::INLINE
         } else {
@@ -236,6 +240,27 @@ impl Event {
         // SAFETY: `run` is of the type that the node was made with; the rest is
         // the caller's word.
         unsafe { run(self, pool, place) }
+    }
+
+    /// Takes the closure out of an event that nobody wants.
+    ///
+    /// # Safety
+    ///
+    /// It was made with this very closure.
+    #[cold]
+    pub(crate) unsafe fn into_call<T, F>(self) -> F {
+        let node = ManuallyDrop::new(self).0;
+        // SAFETY: the caller vouches for the type; it is read once, as the event is given up.
+        let payload = unsafe {
+            let at = (*node.as_ptr()).payload.get();
+            match Payload::<T, F>::IS_INLINE {
+                true => at.cast::<Payload<T, F>>().read(),
+                false => *at.cast::<Box<Payload<T, F>>>().read(),
+            }
+        };
+        // SAFETY: nothing in the node is alive any more.
+        drop(unsafe { free(node) });
+        payload.call
     }
 
     /// What the event was posted as.

@@ -65,7 +65,7 @@ fn loom_the_last_of_three_ends_a_color() {
             let event = color.new_event(|state, _cx| {
                 state.touched.add(1);
             });
-            let owned = color.color_ref().deliver(event);
+            let owned = color.color_ref().deliver(event).ok().flatten();
             drop(color);
             if let Some(owned) = owned {
                 run_to_the_end(worker, owned);

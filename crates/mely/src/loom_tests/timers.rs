@@ -8,7 +8,13 @@ fn timer(shared: &Arc<Shared>, state: Counted) -> Timer {
     let id = shared.color_id();
     let color = Colored::new(ColorRef::new(None, shared, id, traits), ());
     let event = color.new_event(move |(), _cx| drop(state));
-    Timer::pending(shared, 0, color.color_ref().clone(), event)
+    Timer::pending(
+        shared,
+        0,
+        shared.clock.now(),
+        color.color_ref().clone(),
+        event,
+    )
 }
 
 /// A worker fires its timers while another one does it for it, and the program cancels one
@@ -112,5 +118,64 @@ fn loom_what_a_timer_posts_is_run() {
         gate.wait_for(1);
         drop(color);
         stop(&shared, vec![worker]);
+    });
+}
+
+/// A timer is put off, brought forward and cancelled while two fire it: its event goes once.
+#[test]
+fn loom_a_timer_that_is_reset_goes_once() {
+    for cancels in [false, true] {
+        loom::model(move || {
+            let (shared, drops) = (shared(1), Drops::new());
+            let timer = timer(&shared, drops.counted());
+            let now = shared.clock.now();
+            let timers = &shared.remotes[0].timers;
+            timers.keep(Delayed::new(now, timer.clone()), 2);
+            let resetting = {
+                let timer = timer.clone();
+                thread::spawn(move || {
+                    timer.reset_at(now + Duration::from_secs(9));
+                    timer.reset_at(now);
+                    cancels && timer.cancel()
+                })
+            };
+            let fire = |shared: &Arc<Shared>| {
+                let mut fired = 0;
+                let post = |_: &ColorRef, event| drop::<crate::event::Event>(event);
+                while let Some(due) = shared.remotes[0].timers.fire(now, post) {
+                    fired += u64::from(matches!(due, crate::shared::timers::Due::Posted(_)));
+                }
+                fired
+            };
+            let before = fire(&shared);
+            let cancelled = u64::from(resetting.join().unwrap());
+            let fired = before + fire(&shared);
+            assert_eq!((fired + cancelled, drops.count()), (1, 1));
+            assert!(!timer.is_pending() && !timer.reset_at(now));
+        });
+    }
+}
+
+/// A repeating timer of a color that nobody else knows ends beside its event and the end.
+#[test]
+fn loom_a_repeating_timer_ends() {
+    loom::model(|| {
+        let (shared, drops) = (shared(1), Drops::new());
+        let worker = start(&shared, 0);
+        let color = colored(&shared, 0, Watched::new());
+        let (mut captured, gate) = (drops.counted(), Gate::new());
+        let passing = Arc::clone(&gate);
+        let timer = color.post_every(Duration::from_secs(3_600), move |list, _cx| {
+            list.add(1);
+            captured.touched.add(1);
+            passing.pass();
+        });
+        // The clock stands still, so it comes once.
+        assert!(timer.reset_at(shared.clock.now()));
+        gate.wait_for(1);
+        drop(color);
+        timer.cancel();
+        stop(&shared, vec![worker]);
+        assert_eq!(drops.count(), 1);
     });
 }

@@ -83,6 +83,13 @@ pub(crate) fn call_safely(call: impl FnOnce()) -> bool {
     false
 }
 
+/// What a panic says.
+pub(crate) fn message_of(panic: &(dyn Any + Send)) -> Box<str> {
+    let text = panic.downcast_ref::<&str>().copied();
+    let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+    text.unwrap_or("its payload is no text").into()
+}
+
 /// Drops a value of the program's; a panic of its destructor goes no further.
 ///
 /// Deep inside of other destructors it is dropped after them, on the same thread.

@@ -28,6 +28,15 @@ pub(crate) enum Pushed<P> {
     Shut(P),
 }
 
+/// What is in an inbox.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Content {
+    Nothing,
+    Elements,
+    /// It is shut for good.
+    Shut,
+}
+
 /// A chain of elements behind one atomic word.
 pub(crate) struct Inbox<P: Linked> {
     word: AtomicPtr<P::Target>,
@@ -168,6 +177,29 @@ impl<P: Linked> Inbox<P> {
         }
     }
 
+    /// Whether a push would be the first thing to do for whoever owns it: it has no elements,
+    /// and is not shut.
+    #[inline]
+    pub(crate) fn is_quiet(&self) -> bool {
+        // Relaxed: as above.
+        self.word.load(Relaxed).addr() < Self::shut().addr()
+    }
+
+    /// What is in it, by one look; exact as far as [`has_elements`](Self::has_elements) is.
+    #[inline]
+    pub(crate) fn content(&self) -> Content {
+        // Relaxed: as above.
+        Self::content_of(self.word.load(Relaxed))
+    }
+
+    fn content_of(word: *mut P::Target) -> Content {
+        match Self::is_element(word) {
+            true => Content::Elements,
+            false if word == Self::shut() => Content::Shut,
+            false => Content::Nothing,
+        }
+    }
+
     /// Takes all elements, oldest first. Leaves an open inbox open and a closed one
     /// closed.
     #[inline]
@@ -205,24 +237,39 @@ impl<P: Linked> Inbox<P> {
             .is_ok()
     }
 
-    /// Closes an open and empty inbox; `false` if there are elements to take first.
+    /// Closes an open and empty inbox; `false` if there are elements to take first, or it is
+    /// shut.
     #[inline]
     pub(crate) fn close(&self) -> bool {
+        self.try_close().is_ok()
+    }
+
+    /// The same, with what is in it if it could not be closed.
+    #[inline]
+    pub(crate) fn try_close(&self) -> Result<(), Content> {
         // Release pairs with the acquire of `open` and `push`. Acquire orders the
         // owner's later looks elsewhere after the closing.
         self.word
             .compare_exchange(Self::open_empty(), Self::closed(), AcqRel, Relaxed)
-            .is_ok()
+            .map(drop)
+            .map_err(Self::content_of)
     }
 
     /// Shuts the inbox for good, and returns what was in it.
     pub(crate) fn shut_down(&self) -> List<P> {
+        self.shut_by_any().0
+    }
+
+    /// The same, by whomever: whether it was closed, too. Then the caller is its owner, the
+    /// last one.
+    pub(crate) fn shut_by_any(&self) -> (List<P>, bool) {
         let word = self.word.swap(Self::shut(), AcqRel);
-        match NonNull::new(word) {
+        let elements = match NonNull::new(word) {
             // SAFETY: the swap took the whole chain, as in `take`.
             Some(newest) if Self::is_element(word) => unsafe { List::from_reversed(newest) },
             _ => List::new(),
-        }
+        };
+        (elements, word == Self::closed())
     }
 
     /// Whether it is closed: a hint.
@@ -307,6 +354,10 @@ mod tests {
         assert_eq!(values(&inbox.shut_down()), [1]);
         assert_eq!(inbox.push(number(2)), Pushed::Shut(number(2)));
         assert!(!inbox.open() && !inbox.close() && inbox.take().is_empty());
+        assert!(inbox.content() == Content::Shut && !inbox.is_quiet());
+        let (left, was_closed) = inbox.shut_by_any();
+        assert!(left.is_empty() && !was_closed);
+        assert!(Inbox::<Number>::new_closed().shut_by_any().1);
     }
 
     #[test]

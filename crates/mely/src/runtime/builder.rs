@@ -7,9 +7,9 @@ use mely_sched::{Batch, Policy};
 use mely_topology::CpuSet;
 
 use super::error::BuildError;
-use crate::cell::{Capacity, UNBOUNDED};
+use crate::cell::{Capacity, OnPanic, UNBOUNDED};
 use crate::machine::affinity::{Affinity, Cores};
-use crate::shared::config::{Config, OnPanic, ReactorKind, StallReport};
+use crate::shared::config::{Config, ReactorKind, StallReport};
 use crate::shared::idle::WORKERS_MAX;
 
 /// Settings of a runtime that is to be built.

@@ -142,6 +142,30 @@ impl Ending {
     }
 }
 
+/// Begins the end of a runtime whose threads others have: lets nobody wait, and stops it at
+/// the deadline. Whether it has not ended before.
+pub(crate) fn begin(shared: &Arc<Shared>, deadline: Duration) -> bool {
+    if shared.enter(Phase::Draining) > Phase::Running {
+        return false;
+    }
+    let deadline = Instant::now() + deadline.min(Duration::from_secs(u64::from(u32::MAX)));
+    let name = format!("{}-shutdown", shared.config.worker_name);
+    let ending = Arc::clone(shared);
+    let thread = std::thread::Builder::new().name(name).spawn(move || {
+        while !ending.is_quiescent() && Instant::now() < deadline && ending.phase() < Phase::Stopped
+        {
+            std::thread::sleep(DRAIN_POLL);
+        }
+        ending.enter(Phase::Stopped);
+        ending.bell.end();
+    });
+    if thread.is_err() {
+        // What is pending is dropped then.
+        shared.enter(Phase::Stopped);
+    }
+    true
+}
+
 fn report(
     shared: &Shared,
     held: Vec<(usize, &'static str)>,

@@ -101,6 +101,7 @@ impl WorkerMetrics {
     fn of(counts: &WorkerCounts, core: Option<usize>) -> Self {
         let mut events = Events::default();
         events.add(&counts.events);
+        events.run = events.run.max(counts.run_ahead.get());
         Self {
             core,
             pins_let_go: counts.pins_let_go.get(),

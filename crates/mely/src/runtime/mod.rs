@@ -13,6 +13,7 @@ pub(crate) mod workers;
 use core::fmt;
 use core::ops::Deref;
 use std::io;
+use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::time::Duration;
 
 use mely_topology::Topology;
@@ -21,6 +22,7 @@ use mely_trace::{Header, NOT_PINNED};
 use self::builder::Builder;
 use self::error::BuildError;
 use crate::color::context::Context;
+use crate::color::group::Group;
 use crate::color::options::ColorOptions;
 use crate::color::waits::wait_for;
 use crate::color::{Color, Colored};
@@ -218,6 +220,10 @@ pub struct Handle {
     shared: Arc<Shared>,
 }
 
+// As for `Colored`: nothing behind it is left halfway by a panic of the program.
+impl UnwindSafe for Handle {}
+impl RefUnwindSafe for Handle {}
+
 impl Handle {
     pub(crate) fn new(shared: Arc<Shared>) -> Self {
         Self { shared }
@@ -248,6 +254,29 @@ impl Handle {
     /// The settings of a color that is to be made: pinned, bounded, placed.
     pub fn color_options(&self) -> ColorOptions {
         ColorOptions::new(Arc::clone(&self.shared))
+    }
+
+    /// A new group, for colors and tasks that are waited for and stopped together.
+    pub fn group(&self) -> Group {
+        Group::new(&self.shared)
+    }
+
+    /// Begins to shut the runtime down, from any thread and from handlers: as
+    /// [`Runtime::shutdown`] does, but it does not wait. Whether it has begun by this.
+    ///
+    /// Whoever has the [`Runtime`] learns the rest, by its `shutdown` or by dropping it.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// let rt = mely::Runtime::builder().workers(1).build()?;
+    /// let color = rt.fresh_color();
+    /// color.post(|_, cx| assert!(cx.handle().shutdown(Duration::from_secs(5))));
+    /// while color.try_post(|_, _| ()).is_ok() {}
+    /// assert!(rt.shutdown(Duration::from_secs(5))?.events_run > 0);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn shutdown(&self, deadline: Duration) -> bool {
+        ending::begin(&self.shared, deadline)
     }
 
     /// How many workers there are.

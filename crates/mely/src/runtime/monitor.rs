@@ -13,7 +13,9 @@ use std::time::Duration;
 use crate::event::{Event, handler};
 use crate::machine::driver::ReadyList;
 use crate::machine::panics::call_safely;
+use crate::machine::panics::drop_refused;
 use crate::machine::sync::Arc;
+use crate::shared::admission::Poster;
 use crate::shared::bell::Rung;
 use crate::shared::config::StallReport;
 use crate::shared::remote::Remote;
@@ -239,7 +241,10 @@ impl<'a> Looks<'a> {
         let now = self.shared.clock.now();
         let post = |color: &ColorRef, event: Event| {
             color.reserve_always();
-            self.shared.post_from_outside(color, event);
+            if let Err(refused) = self.shared.post_from_outside(color, event) {
+                self.shared.count_shed(Poster::Outside);
+                drop_refused(refused);
+            }
         };
         let mut fired = 0;
         while let Some(due) = remote.timers.fire(now, post) {

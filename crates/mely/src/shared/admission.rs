@@ -49,10 +49,15 @@ impl Shared {
             true => Refusal::Full,
             false => Refusal::Closed,
         };
+        self.count_shed(poster);
+        Err(refusal)
+    }
+
+    /// Counts an event that was refused, or was not to be run after all.
+    pub(crate) fn count_shed(&self, poster: Poster<'_>) {
         match poster {
             Poster::Worker(counts) | Poster::Handler(counts) => counts.shed.add(1),
             Poster::Outside => self.outside_counts.shed.add_shared(1),
         }
-        Err(refusal)
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use mely_sched::{Batch, Heuristics, Policy};
 
-use crate::cell::Capacity;
+use crate::cell::{Capacity, OnPanic};
 
 /// The settings of a runtime, after the builder has checked them.
 #[derive(Clone)]
@@ -25,20 +25,6 @@ pub(crate) struct Config {
     pub(crate) reactor: ReactorKind,
     /// The file that it records to, if it does.
     pub(crate) trace: Option<PathBuf>,
-}
-
-/// What a runtime does when a handler panics. The panic's message goes to the
-/// panic hook in any case, and the event counts as run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum OnPanic {
-    /// Loses that event only, counts it, and goes on with the next one.
-    #[default]
-    Continue,
-    /// Also drops all pending and later events of the color, counted as shed. Color 0 of
-    /// a runtime with a [single reactor](ReactorKind::Single) goes on.
-    PoisonColor,
-    /// Ends the process.
-    Abort,
 }
 
 /// A handler that holds a core for longer than

@@ -15,28 +15,44 @@ pub(crate) struct Appended {
 impl Shared {
     /// Posts to the queue of the color's home.
     #[cold]
-    pub(crate) fn post_event(&self, color: ColorRef, event: Event) {
-        if let Some(appended) = self.append(&mut Untimed, Posted::new(color, event)) {
+    ///
+    /// # Errors
+    ///
+    /// The event, if the color was stopped.
+    pub(crate) fn post_event(&self, color: ColorRef, event: Event) -> Result<(), Event> {
+        if let Some(appended) = self.append(&mut Untimed, Posted::new(color, event))? {
             self.announce(&appended);
         }
+        Ok(())
     }
 
     /// Appends an event to the queue of its color's home; after the end, drops it.
-    pub(crate) fn append(&self, waiter: &mut impl Waiter, posted: Posted) -> Option<Appended> {
+    ///
+    /// # Errors
+    ///
+    /// The event, if the color was stopped.
+    pub(crate) fn append(
+        &self,
+        waiter: &mut impl Waiter,
+        posted: Posted,
+    ) -> Result<Option<Appended>, Event> {
         let mut posted = posted;
+        if posted.is_stopped() {
+            return Err(posted.into_event());
+        }
         loop {
             let home = posted.home();
             posted = match self.remotes[home].fifo.append(waiter, home, posted) {
                 Append::Done { can_be_stolen } => {
-                    return Some(Appended {
+                    return Ok(Some(Appended {
                         home,
                         can_be_stolen,
-                    });
+                    }));
                 }
                 Append::Moved(posted) => posted,
                 Append::Shut(posted) => {
                     posted.abandon();
-                    return None;
+                    return Ok(None);
                 }
             };
         }

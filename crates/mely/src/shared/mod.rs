@@ -14,11 +14,12 @@ pub(crate) mod timers;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::OnceLock;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
+use std::time::{Duration, Instant};
 
 use mely_sched::{QueueKind, STEAL_COST_UNKNOWN_CYCLES, Worthiness};
 
 use crate::cell::origin::RuntimeNumber;
-use crate::cell::{self, Traits, WorkerIndex};
+use crate::cell::{self, AfterPanic, Traits, WorkerIndex};
 use crate::cost::counters::EventCounts;
 use crate::cost::penalties::Penalties;
 use crate::event::{Event, NodeMemory};
@@ -37,6 +38,7 @@ use crate::trace::Recording;
 
 pub(crate) type ColorCell = cell::ColorCell<Shared>;
 pub(crate) type ColorRef = cell::ColorRef<Shared>;
+pub(crate) type WeakRef = cell::WeakRef<Shared>;
 pub(crate) type OwnedColor = cell::OwnedColor<Shared>;
 pub(crate) type Posted = cell::Posted<Shared>;
 pub(crate) type Running = cell::Running<Shared>;
@@ -221,6 +223,7 @@ impl Shared {
         Traits {
             home: self.narrow(home),
             pinned: false,
+            after_panic: AfterPanic::AsRuntime,
             capacity: self.config.color_capacity,
         }
     }
@@ -243,22 +246,40 @@ impl Shared {
     }
 
     /// Posts an event that was admitted, from a thread that is no worker of the runtime.
-    pub(crate) fn post_from_outside(&self, color: &ColorRef, event: Event) {
+    ///
+    /// # Errors
+    ///
+    /// The event, if the color was stopped.
+    pub(crate) fn post_from_outside(&self, color: &ColorRef, event: Event) -> Result<(), Event> {
         if let Some(recording) = &self.recording {
             let now = self.clock.cycles();
             recording.post_from_outside(now, event.handler_id(), color.id());
         }
         if self.has_fifos() {
-            self.post_event(color.clone(), event);
-        } else if let Some(owned) = color.deliver_unweighed(event) {
+            self.post_event(color.clone(), event)?;
+        } else if let Some(owned) = color.deliver_unweighed(event)? {
             self.send(owned);
         }
+        Ok(())
+    }
+
+    /// So long from now. A time beyond the clock's range never comes; a century stands for it.
+    pub(crate) fn after(&self, delay: Duration) -> Instant {
+        const CENTURY: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
+        let now = self.clock.now();
+        now.checked_add(delay).unwrap_or_else(|| now + CENTURY)
     }
 
     /// Gives a timer to the worker that shall keep it, from whatever thread.
     pub(crate) fn set_timer(&self, keeper: usize, delayed: Delayed) {
+        let timers = &self.remotes[keeper].timers;
+        let is_first = timers.keep(delayed, self.config.timers_max);
+        self.look_at_timers(keeper, is_first);
+    }
+
+    /// After a timer was kept: wakes its keeper if it is due before all others.
+    fn look_at_timers(&self, keeper: usize, is_first: bool) {
         let remote = &self.remotes[keeper];
-        let is_first = remote.timers.keep(delayed, self.config.timers_max);
         // One that sleeps has closed its mailbox before it looked when to wake.
         if is_first && remote.mailbox.open() {
             remote.driver.wake();

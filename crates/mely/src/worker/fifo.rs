@@ -15,11 +15,12 @@ use crate::shared::{ColorRef, Posted};
 impl Worker {
     /// Posts to the queue of the color's home.
     #[cold]
-    pub(super) fn post_event(&self, color: ColorRef, event: Event) {
+    pub(super) fn post_event(&self, color: ColorRef, event: Event) -> Result<(), Event> {
         let posted = Posted::new(color, event);
-        if let Some(appended) = self.lock_timed(1, |timer| self.shared.append(timer, posted)) {
+        if let Some(appended) = self.lock_timed(1, |timer| self.shared.append(timer, posted))? {
             self.shared.announce(&appended);
         }
+        Ok(())
     }
 
     /// Posts the events of a color that was made ready whole.
@@ -36,7 +37,8 @@ impl Worker {
         // Whoever takes the first event owns the color: it must be idle before.
         drop(color);
         while let Some(event) = events.pop_front() {
-            self.post_event(reference.clone(), event);
+            let posted = self.post_event(reference.clone(), event);
+            posted.unwrap_or_else(|refused| self.shed(refused));
         }
     }
 
@@ -44,16 +46,21 @@ impl Worker {
     #[cold]
     pub(super) fn next_event(&self) -> Option<Ticketed<Ready>> {
         let own = &self.remote().fifo;
-        let (posted, exposed) = self.lock_timed(1, |timer| {
-            own.with(timer, |events| (events.pop(), events.exposed()))
-        });
-        let posted = posted?;
-        if exposed {
-            self.shared.wake_for_events();
+        loop {
+            let (posted, exposed) = self.lock_timed(1, |timer| {
+                own.with(timer, |events| (events.pop(), events.exposed()))
+            });
+            let posted = posted?;
+            if exposed {
+                self.shared.wake_for_events();
+            }
+            self.costs.weigh_new(posted.event());
+            match posted.claim() {
+                // The queue itself has the order.
+                Ok(color) => return Some(Ticketed::new(0, Ready::Color(color))),
+                Err(refused) => self.shed(refused),
+            }
         }
-        self.costs.weigh_new(posted.event());
-        // The queue itself has the order.
-        Some(Ticketed::new(0, Ready::Color(posted.claim())))
     }
 
     /// Whether an event waits on this core. Takes the lock: who finds nothing after

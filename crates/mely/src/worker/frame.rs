@@ -1,8 +1,11 @@
 //! Where an event runs.
 #![allow(unsafe_code)]
 
+use core::cell::Cell;
+
 use super::Worker;
-use crate::event::Place;
+use crate::event::{Event, Place};
+use crate::machine::panics::drop_refused;
 use crate::shared::admission::Poster;
 use crate::shared::{ColorRef, Lent, OwnedColor};
 
@@ -47,6 +50,31 @@ impl Worker {
         Poster::Handler(&self.remote.counts.events)
     }
 
+    /// Tells whoever looks on of the events of this turn before it is over: who gets an
+    /// answer of one of them finds it counted.
+    pub(crate) fn count_ahead(&self) {
+        let counts = &self.remote().counts;
+        let ran = u64::from(self.ran.get());
+        counts.run_ahead.set(counts.events.run.get() + ran);
+    }
+
+    /// Polls a task with this mark; null for one that has none.
+    pub(crate) fn poll_marked<R>(&self, mark: *const (), poll: impl FnOnce() -> R) -> R {
+        struct Restore<'a>(&'a Cell<*const ()>, *const ());
+        impl Drop for Restore<'_> {
+            fn drop(&mut self) {
+                self.0.set(self.1);
+            }
+        }
+        let _restore = Restore(&self.polled, self.polled.replace(mark));
+        poll()
+    }
+
+    /// Whether this worker polls the task with this mark.
+    pub(crate) fn polls(&self, mark: *const ()) -> bool {
+        !mark.is_null() && self.polled.get() == mark
+    }
+
     /// The color of the event that is being run, to keep.
     pub(crate) fn current_color(&self) -> Option<ColorRef> {
         self.running.lend().map(|running| running.to_ref())
@@ -61,5 +89,27 @@ impl Worker {
     #[inline]
     pub(super) fn running_of(&self, color: &ColorRef) -> Option<Lent> {
         self.running.lend().filter(|running| running.is_of(color))
+    }
+
+    /// Drops an event of a color that was stopped.
+    #[cold]
+    pub(crate) fn shed(&self, refused: Event) {
+        self.shared.count_shed(self.poster());
+        drop_refused(refused);
+    }
+
+    /// Stops a color: whoever posts to it is refused from now on, and what has not begun is
+    /// dropped. Of a color that another worker runs it may go on with its batch.
+    pub(crate) fn stop(&self, color: &ColorRef) {
+        let count = |_: &Event| self.remote().counts.events.shed.add(1);
+        let owner = color.stop(count);
+        if let Some(running) = self.running_of(color) {
+            if let Some(next) = self.next.take() {
+                running.unreserve();
+                self.shed(next);
+            }
+            running.discard(u32::MAX, count);
+        }
+        drop(owner);
     }
 }

@@ -8,6 +8,7 @@ mod frame;
 mod long;
 mod next;
 mod poll;
+mod post;
 mod realm;
 mod run;
 mod steal;
@@ -17,6 +18,7 @@ mod turn;
 
 use core::cell::{Cell, RefCell};
 use core::mem::ManuallyDrop;
+use core::ptr;
 
 use mely_sched::{CoreQueue, Ewma, ReadyColor, Ticketed, Worthiness};
 
@@ -26,8 +28,7 @@ pub(crate) use self::thread::{new_color, run_worker, with_any_current, with_curr
 use self::traced::WorkerTracer;
 use crate::cell::Here;
 use crate::cost::handlers::Costs;
-use crate::event::handler::{Handler, Kind};
-use crate::event::{Call, Event, NodePool, StatePtr};
+use crate::event::{Event, NodePool};
 use crate::machine::affinity::Footing;
 use crate::machine::clock::reading_cycles;
 use crate::machine::driver::ReadyList;
@@ -35,7 +36,7 @@ use crate::machine::sync::Arc;
 use crate::queue::held::Giver;
 use crate::shared::ready::Ready;
 use crate::shared::remote::{Private, Remote};
-use crate::shared::{CellPool, ColorRef, OwnedColor, Running, Shared};
+use crate::shared::{CellPool, OwnedColor, Running, Shared};
 
 /// How much work a worker does between two looks at timers and descriptors, in
 /// cycles: 40 µs at 2.5 GHz, of which a look (0.4 µs) is 1 %.
@@ -93,6 +94,10 @@ pub(crate) struct Worker {
     next: Cell<Option<Event>>,
     /// The color of the event being run.
     running: Running,
+    /// Events of the turn, or of turns in a row, that were run or are being run.
+    ran: Cell<u32>,
+    /// The mark of the task that is being polled; null if none is, or one without a mark.
+    polled: Cell<*const ()>,
     next_ticket: Cell<u64>,
     /// Turns until one event is timed, and how many were.
     until_sample: Cell<(u32, u32)>,
@@ -141,6 +146,8 @@ impl Worker {
             reading_cycles: reading_cycles(&*shared.clock),
             next: Cell::new(None),
             running: Running::default(),
+            ran: Cell::new(0),
+            polled: Cell::new(ptr::null()),
             next_ticket: Cell::new(0),
             until_sample: Cell::new((1, 0)),
             until_poll_cycles: Cell::new(POLL_INTERVAL_CYCLES),
@@ -208,71 +215,6 @@ impl Worker {
             if !self.steal() {
                 return Step::Idle;
             }
-        }
-    }
-
-    /// Posts from the thread of this worker.
-    #[inline]
-    pub(crate) fn post(&self, color: &ColorRef, event: Event) {
-        if self.detour {
-            return self.post_by_detour(color, event);
-        }
-        match self.running_of(color) {
-            Some(running) => self.post_to_running(&running, event),
-            None => self.deliver(color, event),
-        }
-    }
-
-    /// Posts to a color that is not being run.
-    #[inline]
-    fn deliver(&self, color: &ColorRef, event: Event) {
-        if let Some(owned) = color.deliver(event) {
-            self.schedule(owned);
-        }
-    }
-
-    /// Posts to the color that is being run: an event that would be the only one
-    /// waits in `next`, out of the queues.
-    #[inline]
-    pub(crate) fn post_to_running(&self, running: &OwnedColor, event: Event) {
-        if self.detour {
-            return self.post_to_running_by_detour(running, event);
-        }
-        match self.next.take() {
-            None if running.has_none_pending() => self.next.set(Some(event)),
-            earlier => self.post_behind(running, earlier, event),
-        }
-    }
-
-    /// Posts to the color that is being run, which has other events.
-    fn post_behind(&self, running: &OwnedColor, earlier: Option<Event>, event: Event) {
-        if let Some(earlier) = earlier {
-            running.push_first(earlier);
-        }
-        running.push(event, |e| self.costs.weigh_new(e));
-    }
-
-    /// Makes an event, weighed by what this worker knows, in a node of its own.
-    #[inline]
-    pub(crate) fn event<T, F>(
-        &self,
-        handler: Option<&'static Handler>,
-        state: StatePtr<T>,
-        call: F,
-    ) -> Event
-    where
-        T: Send + 'static,
-        F: Call<T>,
-    {
-        let weight = self.costs.weight(Kind::of::<F>(handler));
-        Event::new(Some(&self.nodes), handler, weight, state, call)
-    }
-
-    /// Posts an event of a fresh color to this core: the color is made when it runs.
-    #[inline]
-    pub(crate) fn post_fresh(&self, event: impl FnOnce(&Self) -> Event) {
-        if self.shared.admit(self.poster(), || true).is_ok() {
-            self.make_ready(Ready::Fresh(event(self)));
         }
     }
 

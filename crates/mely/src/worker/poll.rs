@@ -109,12 +109,13 @@ impl Worker {
         let post = |color: &ColorRef, event: Event| {
             color.reserve_always();
             self.costs.weigh_new(&event);
-            self.post(color, event);
+            let posted = self.post(color, event);
+            posted.unwrap_or_else(|refused| self.shed(refused));
         };
         for _ in 0..FIRED_MAX {
             match remote.timers.fire(now, post) {
                 Some(Due::Posted(_color)) => remote.counts.timers_fired.add(1),
-                Some(Due::Cancelled) => {}
+                Some(Due::NotPosted) => {}
                 None => return,
             }
         }

@@ -8,13 +8,13 @@ use mely_sched::{CoreQueue, ReadyColor, Ticketed};
 use super::frame::Frame;
 use super::turn::{Following, InARow, Turn};
 use super::{POLL_INTERVAL_CYCLES, TURN_CYCLES, Worker};
+use crate::cell::{Content, OnPanic};
 use crate::cost::handlers::Manner;
 use crate::event::Event;
 use crate::event::handler::HandlerId;
 use crate::machine::panics::drop_safely;
 use crate::machine::probe::{self, Work};
 use crate::shared::colors::POLL_COLOR;
-use crate::shared::config::OnPanic;
 use crate::shared::ready::Ready;
 use crate::shared::{OwnedColor, Phase};
 
@@ -106,7 +106,8 @@ impl Worker {
     /// the turns that follow without care.
     fn run_turn(&self, color: OwnedColor, fresh: bool) {
         let remote = self.remote();
-        if color.has_posts() {
+        let posts = color.posts();
+        if posts == Content::Elements {
             self.fetch_inboxes();
         }
         let batch = self.shared.config.batch;
@@ -114,10 +115,8 @@ impl Worker {
         if color.home() != self.index {
             self.settle_stolen(&color);
         }
-        if color.is_poisoned() {
-            // Only those that are there: their destructors may post more, for ever.
-            self.take_inbox(&color);
-            color.discard(color.len(), |_| remote.counts.events.shed.add(1));
+        if color.is_poisoned() || posts == Content::Shut {
+            self.shed_pending(&color);
             self.end_turn(color);
             return;
         }
@@ -135,7 +134,7 @@ impl Worker {
             }
         }
         remote.counts.running.set(0);
-        remote.counts.events.run.add(u64::from(turn.ran.get()));
+        remote.counts.events.run.add(u64::from(self.ran.take()));
         let (turns, cycles) = turn.followed();
         self.count_turns(turns, cycles);
         let (until_sample, sample) = self.until_sample.get();
@@ -143,6 +142,14 @@ impl Worker {
         if let Some(color) = self.running.take() {
             self.end_turn(color);
         }
+    }
+
+    /// Drops the pending events of a color that was poisoned or stopped.
+    #[cold]
+    fn shed_pending(&self, color: &OwnedColor) {
+        // Only those that are there: their destructors may post more, for ever.
+        self.take_inbox(color);
+        color.discard(color.len(), |_| self.remote().counts.events.shed.add(1));
     }
 
     /// Moves what others posted to a color to its pending events.
@@ -167,14 +174,14 @@ impl Worker {
     /// a step would most likely do nothing between two turns but to go on to the next.
     fn run_turns(&self, turn: &Turn) {
         let following = self.following();
-        let mut row = InARow::new(self.remote(), turn);
+        let mut row = InARow::new(self.remote(), turn, &self.ran);
         while let Some(color) = self.running.lend() {
             // Whatever the events of the program do, what is ready need not wait for them.
             // SAFETY: nothing of this worker touches the queue here.
             unsafe { self.ready.lend() };
             self.run_batch(&color, turn, &mut row);
             self.ready.take_back();
-            if row.manner != Manner::Short || !turn.may_follow(&following) {
+            if row.manner != Manner::Short || !turn.may_follow(&following, self.ran.get()) {
                 return;
             }
             let Some(next) = self.next_to_follow(&following) else {
@@ -183,10 +190,12 @@ impl Worker {
             if let Some(color) = self.running.take() {
                 self.end_turn(color);
             }
-            turn.follow(self.begin_turn(next.time_left_cycles()));
+            turn.follow(self.begin_turn(next.time_left_cycles()), self.ran.get());
             if let Ready::Color(color) = next.into_color() {
-                if color.has_posts() {
-                    self.fetch_inboxes();
+                match color.posts() {
+                    Content::Nothing => {}
+                    Content::Elements => self.fetch_inboxes(),
+                    Content::Shut => self.shed_pending(&color),
                 }
                 self.running.put(color);
             }
@@ -246,7 +255,7 @@ impl Worker {
             color,
         };
         loop {
-            let ran = turn.ran.get();
+            let ran = self.ran.get();
             if ran >= turn.limit.get() || self.shared.phase() == Phase::Stopped {
                 return;
             }
@@ -265,8 +274,8 @@ impl Worker {
             if id != row.id {
                 row.turn_to(id, &self.costs);
             }
-            let timed = turn.times_next();
-            turn.ran.set(ran + 1);
+            let timed = turn.times_next(ran);
+            self.ran.set(ran + 1);
             if timed || row.manner == Manner::WithCare {
                 row.count();
                 self.run_with_care(event, id, &frame, turn);
@@ -323,7 +332,7 @@ impl Worker {
         if publish {
             self.publish_all();
         }
-        let sampled = turn.is_timed() || publish || self.costs.is_new(id);
+        let sampled = turn.is_timed(self.ran.get()) || publish || self.costs.is_new(id);
         let timed = sampled || self.is_traced();
         let start = if timed { self.shared.clock.cycles() } else { 0 };
         self.begin_trace(id, start);
@@ -349,7 +358,7 @@ impl Worker {
     /// Learns from a timed event what its handler costs, here or after a move.
     fn learn_cost(&self, id: HandlerId, cycles: u64, turn: &Turn) {
         let counts = &self.remote().handlers[id.index()];
-        match turn.moved.get() && turn.is_timed() {
+        match turn.moved.get() && turn.is_timed(self.ran.get()) {
             true => self.costs.sample_after_move(id, cycles, counts),
             false => self.costs.sample(id, cycles, counts),
         }
@@ -367,10 +376,10 @@ impl Worker {
         if let Some(counts) = remote.handlers.get(running) {
             counts.panics.add(1);
         }
-        match self.shared.config.on_panic {
+        let (color, of_runtime) = (self.running.lend(), self.shared.config.on_panic);
+        match color.map_or(of_runtime, |color| color.after_panic(of_runtime)) {
             OnPanic::Continue => {}
             OnPanic::PoisonColor => {
-                let color = self.running.lend();
                 // All readiness goes through the color of a single reactor.
                 let poll = self
                     .shared

@@ -22,7 +22,7 @@ impl Worker {
 
     /// Posts where events are recorded or wait in one queue.
     #[cold]
-    pub(super) fn post_by_detour(&self, color: &ColorRef, event: Event) {
+    pub(super) fn post_by_detour(&self, color: &ColorRef, event: Event) -> Result<(), Event> {
         self.trace_post(color.id(), &event);
         if self.fifo {
             return self.post_event(color.clone(), event);
@@ -35,7 +35,11 @@ impl Worker {
 
     /// The same for the color that is being run.
     #[cold]
-    pub(super) fn post_to_running_by_detour(&self, running: &OwnedColor, event: Event) {
+    pub(super) fn post_to_running_by_detour(
+        &self,
+        running: &OwnedColor,
+        event: Event,
+    ) -> Result<(), Event> {
         self.trace_post(running.id(), &event);
         match self.fifo {
             true => self.post_event(running.to_ref(), event),

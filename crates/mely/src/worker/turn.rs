@@ -17,9 +17,7 @@ const FOLLOWING_EVENTS: u32 = 64;
 /// in the middle does not begin it anew.
 pub(super) struct Turn {
     batch: Batch,
-    /// Events that were run, or are being run, in all.
-    pub(super) ran: Cell<u32>,
-    /// How many had been run when the turn of this color began.
+    /// How many events had been run when the turn of this color began.
     began: Cell<u32>,
     /// At how many it ends.
     pub(super) limit: Cell<u32>,
@@ -61,7 +59,6 @@ impl Turn {
         let timed = sample.map(|number| number % pending.clamp(1, batch.events));
         Self {
             batch,
-            ran: Cell::new(0),
             began: Cell::new(0),
             limit: Cell::new(batch.short_events),
             timed: Cell::new(if moved { 0 } else { timed.unwrap_or(u32::MAX) }),
@@ -77,19 +74,19 @@ impl Turn {
         (self.followed.get(), self.followed_cycles.get())
     }
 
-    /// Whether another turn may follow.
+    /// Whether another turn may follow after so many events in all.
     #[inline]
-    pub(super) fn may_follow(&self, following: &Following) -> bool {
-        self.ran.get() < FOLLOWING_EVENTS && self.followed.get() < following.turns
+    pub(super) fn may_follow(&self, following: &Following, ran: u32) -> bool {
+        ran < FOLLOWING_EVENTS && self.followed.get() < following.turns
     }
 
-    /// Begins the turn of another color, that has run here before and is not timed.
+    /// Begins the turn of another color, that has run here before and is not timed, after so
+    /// many events in all.
     #[inline]
-    pub(super) fn follow(&self, cycles: i64) {
+    pub(super) fn follow(&self, cycles: i64, ran: u32) {
         self.followed.set(self.followed.get() + 1);
         self.followed_cycles
             .set(self.followed_cycles.get() + cycles);
-        let ran = self.ran.get();
         self.began.set(ran);
         self.limit.set(ran.saturating_add(self.batch.short_events));
         self.timed.set(u32::MAX);
@@ -97,15 +94,15 @@ impl Turn {
         self.fresh.set(false);
     }
 
-    /// Whether the next event is the one to be timed.
+    /// Whether the next event, after so many in all, is the one to be timed.
     #[inline]
-    pub(super) fn times_next(&self) -> bool {
-        self.ran.get() == self.timed.get()
+    pub(super) fn times_next(&self, ran: u32) -> bool {
+        ran == self.timed.get()
     }
 
-    /// Whether the event that is being run is the one to be timed.
-    pub(super) fn is_timed(&self) -> bool {
-        self.ran.get() == self.timed.get().wrapping_add(1)
+    /// Whether the event that is being run, the last of so many, is the one to be timed.
+    pub(super) fn is_timed(&self, ran: u32) -> bool {
+        ran == self.timed.get().wrapping_add(1)
     }
 }
 
@@ -113,6 +110,8 @@ impl Turn {
 pub(super) struct InARow<'a> {
     remote: &'a Remote,
     turn: &'a Turn,
+    /// The events that were run, or are being run, in all.
+    ran: &'a Cell<u32>,
     pub(super) id: HandlerId,
     /// How many events had been run when they were last counted.
     counted: u32,
@@ -121,19 +120,20 @@ pub(super) struct InARow<'a> {
 }
 
 impl<'a> InARow<'a> {
-    pub(super) fn new(remote: &'a Remote, turn: &'a Turn) -> Self {
+    pub(super) fn new(remote: &'a Remote, turn: &'a Turn, ran: &'a Cell<u32>) -> Self {
         Self {
             remote,
             turn,
+            ran,
             id: HandlerId::UNRESOLVED,
-            counted: turn.ran.get(),
+            counted: ran.get(),
             manner: Manner::WithCare,
         }
     }
 
     /// Turns to another handler.
     pub(super) fn turn_to(&mut self, id: HandlerId, costs: &Costs) {
-        if self.counted < self.turn.ran.get() {
+        if self.counted < self.ran.get() {
             self.count();
         }
         self.id = id;
@@ -151,7 +151,7 @@ impl<'a> InARow<'a> {
 
     /// Writes down how many events were run, for whoever looks on.
     pub(super) fn count(&mut self) {
-        let ran = self.turn.ran.get();
+        let ran = self.ran.get();
         let events = ran - self.counted;
         self.counted = ran;
         self.remote.handlers[self.id.index()]

@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use mely::{CallError, PostError};
 
-use crate::support::{Gate, LIMIT, OpenOnDrop, block_on, bounded, runtime, settle, silent_panic};
+use crate::support::{
+    Gate, LIMIT, OpenOnDrop, block_on, bounded, panicked, runtime, settle, silent_panic,
+};
 
 #[test]
 fn a_section_may_borrow_from_its_caller() {
@@ -61,9 +63,10 @@ fn a_section_inside_a_handler_is_an_error_and_no_deadlock() {
                 (own.try_with(|_| ()), to.try_with(|_| ()))
             });
             let inside = Err(CallError::InsideHandler);
-            assert_eq!(seen.wait(), Ok((inside, inside)));
+            assert_eq!(seen.wait(), Ok((inside.clone(), inside)));
             let panicked = own.call(move |_, _| other.with(|_| ()));
-            assert_eq!(panicked.wait(), Err(CallError::Panicked));
+            let said = format!("Colored::with: {}", CallError::InsideHandler);
+            assert_eq!(panicked.wait(), Err(CallError::Panicked(said.into())));
         }
     });
 }
@@ -73,7 +76,7 @@ fn settling_inside_a_handler_panics_and_does_not_hang() {
     bounded("settle inside", || {
         let rt = runtime(1);
         let settled = rt.fresh_color().call(|_, cx| cx.handle().settle());
-        assert_eq!(settled.wait(), Err(CallError::Panicked));
+        assert!(matches!(settled.wait(), Err(CallError::Panicked(_))));
     });
 }
 
@@ -146,17 +149,62 @@ fn a_call_that_panics_says_so() {
         let rt = runtime(2);
         let color = rt.colored(5);
         let reply = color.call(|_, _| -> u8 { silent_panic() });
-        assert_eq!(reply.wait(), Err(CallError::Panicked));
-        assert_eq!(
-            block_on(color.call(|_, _| -> u8 { silent_panic() })),
-            Err(CallError::Panicked)
-        );
-        assert_eq!(
-            color.try_with(|_| -> u8 { silent_panic() }),
-            Err(CallError::Panicked)
-        );
+        assert_eq!(reply.wait(), panicked());
+        let awaited = color.call(|_, _| -> u8 { silent_panic() });
+        assert_eq!(block_on(awaited), panicked());
+        assert_eq!(color.try_with(|_| -> u8 { silent_panic() }), panicked());
         assert_eq!(color.with(|n| *n), 5, "the color goes on");
         assert_eq!(rt.metrics().total(|w| w.panics), 3);
+    });
+}
+
+#[test]
+fn what_has_answered_is_counted_and_named() {
+    bounded("counted", || {
+        let rt = runtime(2);
+        for n in 0..200 {
+            let color = rt.colored(0u64);
+            color.post(|n, _| *n += 1);
+            match n % 3 {
+                0 => assert_eq!(color.with(|n| *n), 1),
+                1 => assert_eq!(color.call(|n, _| *n).wait(), Ok(1)),
+                _ => assert_eq!(
+                    color.spawn_with(async |mut own| own.with(|n| *n)).wait(),
+                    Ok(1)
+                ),
+            }
+            let events = rt.metrics().events;
+            assert!(events.run >= 2 * (n + 1), "{n}: {events:?}");
+        }
+        settle(&rt);
+        let metrics = rt.metrics();
+        assert_eq!(metrics.events.run, 400);
+        let ours = "calls::what_has_answered_is_counted_and_named::";
+        let named = |handler: &&mely::HandlerMetrics| handler.name.contains(ours);
+        let named = metrics.handlers.iter().filter(named);
+        let events: u64 = named.map(|handler| handler.events).sum();
+        assert_eq!(events, 400, "{:#?}", metrics.handlers);
+    });
+}
+
+#[test]
+fn a_section_panics_at_its_callers_line() {
+    use std::panic::{set_hook, take_hook};
+    const NAME: &str = "calls::a_section_panics_at_its_callers_line";
+    crate::support::alone(NAME, || {
+        let (tell, told) = std::sync::mpsc::channel();
+        let before = take_hook();
+        set_hook(Box::new(move |panic| {
+            let place = panic.location().map(|place| place.file().to_owned());
+            let _ = tell.send(place);
+        }));
+        let rt = runtime(1);
+        let color = rt.fresh_color();
+        rt.shutdown(LIMIT).expect("nothing is pending");
+        let section = std::panic::AssertUnwindSafe(|| color.with(|_| ()));
+        assert!(std::panic::catch_unwind(section).is_err());
+        set_hook(before);
+        assert_eq!(told.recv(), Ok(Some(file!().to_owned())));
     });
 }
 
@@ -209,5 +257,97 @@ fn a_call_that_the_shutdown_drops_says_so() {
         assert_eq!(reply.wait(), Err(CallError::Dropped));
         assert_eq!(block_on(awaited), Err(CallError::Dropped));
         assert_eq!(section.join().ok(), Some(Err(CallError::Dropped)));
+    });
+}
+
+#[test]
+fn a_call_that_was_cancelled_in_time_is_not_run() {
+    bounded("cancelled", || {
+        let rt = runtime(2);
+        let (color, token) = (rt.colored(0), Arc::new(()));
+        let mut cancelled = 0;
+        for _ in 0..300 {
+            let held = Arc::clone(&token);
+            let reply = color.call(move |n, _| {
+                *n += 1;
+                drop(held);
+            });
+            cancelled += i32::from(reply.cancel());
+        }
+        assert_eq!(color.with(|n| *n), 300 - cancelled);
+        settle(&rt);
+        assert_eq!(
+            Arc::strong_count(&token),
+            1,
+            "closures are dropped, run or not"
+        );
+        assert!(!color.call(|_, _| ()).cancel() || cancelled >= 0);
+    });
+}
+
+#[test]
+fn a_wait_gives_its_reply_back_in_time() {
+    bounded("timeouts", || {
+        let rt = runtime(1);
+        let color = rt.fresh_color();
+        let (begun, release) = (Gate::default(), OpenOnDrop(Gate::default()));
+        let (begin, wait) = (begun.clone(), release.0.clone());
+        let reply = color.call(move |_, _| {
+            begin.arrive();
+            wait.pass("the waits are over");
+            5
+        });
+        begun.pass("it begins");
+        let reply = reply
+            .wait_timeout(Duration::ZERO)
+            .expect_err("it cannot be there");
+        let reply = reply
+            .wait_timeout(Duration::from_millis(1))
+            .expect_err("it is held");
+        drop(release);
+        assert_eq!(reply.wait_timeout(Duration::MAX).ok(), Some(Ok(5)));
+        let inside = color.call(|(), cx| {
+            let reply = cx.color().call(|(), _| ());
+            reply.wait_timeout(Duration::ZERO).ok()
+        });
+        assert_eq!(inside.wait(), Ok(Some(Err(CallError::InsideHandler))));
+    });
+}
+
+#[test]
+fn a_task_that_is_cancelled_drops_its_future() {
+    bounded("aborted", || {
+        let rt = runtime(2);
+        let (color, token) = (rt.fresh_color(), Arc::new(()));
+        let held = Arc::clone(&token);
+        let task = color.spawn(async move {
+            std::future::pending::<()>().await;
+            drop(held);
+        });
+        settle(&rt);
+        assert!(task.cancel());
+        assert_eq!(Arc::strong_count(&token), 1);
+        let over = color.spawn(async { 1 });
+        settle(&rt);
+        assert!(!over.cancel());
+        // By itself, while it is polled.
+        let (own, aborted) = (Arc::new(std::sync::Mutex::new(None)), Gate::default());
+        let (inside, gate, held) = (Arc::clone(&own), aborted.clone(), Arc::clone(&token));
+        let (put, is_put) = (Gate::default(), Gate::default());
+        let wait = put.clone();
+        let task = color.spawn(async move {
+            is_put.arrive();
+            wait.pass("the reply is put there");
+            let own: Option<mely::Reply<()>> = inside.lock().expect("no panic").take();
+            assert!(own.is_some_and(mely::Reply::cancel));
+            gate.arrive();
+            std::future::pending::<()>().await;
+            drop(held);
+        });
+        *own.lock().expect("no panic") = Some(task);
+        put.arrive();
+        aborted.pass("it cancels itself");
+        settle(&rt);
+        assert_eq!(Arc::strong_count(&token), 1);
     });
 }

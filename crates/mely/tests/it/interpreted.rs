@@ -8,16 +8,20 @@ use std::sync::atomic::Ordering::SeqCst;
 use std::time::Duration;
 
 use mely::net::TcpStream;
-use mely::{CallError, Colored, Handler, OnPanic, Policy, Runtime, ShutdownReport};
+use mely::{
+    CallError, Colored, Handler, OnPanic, Pending, Policy, Runtime, ShutdownReport, TaskState,
+};
 
 use crate::support::{Gate, Stress, block_on, echo, silent_panic};
 
 /// To build and to end a runtime takes an interpreter longer than these programs do.
-const PROGRAMS: [fn(&Runtime); 7] = [
+const PROGRAMS: [fn(&Runtime); 9] = [
     states_are_changed_attached_and_dropped,
     colors_are_passed_on_while_they_end,
     destructors_post_and_panic,
     tasks_call_and_wait,
+    tasks_own_states,
+    colors_end_in_many_ways,
     timers_fire_and_are_cancelled,
     sections_borrow_and_panics_poison,
     sockets_echo,
@@ -147,6 +151,130 @@ fn tasks_call_and_wait(rt: &Runtime) {
     drop((from, to, never));
 }
 
+/// Asks for its state where it is dropped.
+struct Asks(TaskState<Vec<u32>>, Arc<AtomicU32>);
+
+impl Drop for Asks {
+    fn drop(&mut self) {
+        if self.0.try_with(|list| list.push(9)).is_err() {
+            self.1.fetch_add(1, SeqCst);
+        }
+    }
+}
+
+fn tasks_own_states(rt: &Runtime) {
+    let (list, refused) = (rt.colored(vec![0]), Arc::new(AtomicU32::new(0)));
+    let other = rt.colored(7);
+    let tasks: Vec<_> = (0..2)
+        .map(|n| {
+            let other = other.clone();
+            list.spawn_with(async move |mut own: TaskState<Vec<u32>>| {
+                for _ in 0..3 {
+                    own.with(|list| list.push(n));
+                    own.colored().post(|list, _| list.push(5));
+                    other.call(|n, _| *n += 1).await?;
+                }
+                // The other one's events and polls have come between.
+                own.with(|list| list.push(8));
+                Ok::<_, CallError>(own)
+            })
+        })
+        .collect();
+    for task in tasks {
+        // Here nobody polls the task.
+        let mut own = task
+            .wait()
+            .expect("it ends")
+            .expect("each call is answered");
+        assert_eq!(
+            own.try_with(|list| list.clear()),
+            Err(CallError::OutsideTask)
+        );
+        let section = list.try_with(|_| own.try_with(|list| list.clear()));
+        assert_eq!(section, Ok(Err(CallError::OutsideTask)));
+    }
+    let asks = Arc::clone(&refused);
+    let given_up = list.spawn_with(async move |own| {
+        let _asks = Asks(own, asks);
+        std::future::pending::<()>().await;
+    });
+    let panicked = list.spawn_with(async |mut own| own.with(|_| silent_panic()));
+    // With a text of the panic it poisons its color.
+    assert_eq!(panicked.wait(), crate::support::panicked::<()>());
+    drop(list);
+    // The first poll, or the poison, comes before the end.
+    drop(given_up);
+    assert!(refused.load(SeqCst) <= 1);
+}
+
+fn colors_end_in_many_ways(rt: &Runtime) {
+    let (token, group) = (Arc::new(()), rt.group());
+    // Found again by a weak reference, and not any more.
+    let color = rt.colored((0, Arc::clone(&token)));
+    let weak = color.downgrade();
+    let (ticked, gate) = (Gate::default(), Gate::default());
+    let tick = ticked.clone();
+    let timer = color.post_every(Duration::from_millis(1), move |(n, _), _| {
+        *n += 1;
+        tick.arrive();
+    });
+    assert!(timer.reset_after(Duration::ZERO) && timer.reset_after(Duration::from_micros(1)));
+    ticked.pass("it comes");
+    weak.upgrade().expect("it lives").post(|(n, _), _| *n += 1);
+    drop(color);
+    // Stopped by itself, from outside, and after what waits.
+    for n in 0..3 {
+        let color = group.colored((n, Arc::clone(&token)));
+        let kept = color.clone();
+        let wait = gate.clone();
+        color.post(move |(n, _), cx| {
+            wait.pass("others have posted");
+            if *n == 0 {
+                cx.colored().stop(Pending::Drop);
+            }
+            cx.post(|(n, _), _| *n += 1);
+        });
+        (0..3).for_each(|_| color.post(|(n, _), _| *n += 1));
+        match n {
+            1 => kept.stop(Pending::Drop),
+            _ => kept.stop(Pending::Run),
+        }
+        gate.arrive();
+        while !kept.is_stopped() {
+            std::thread::yield_now();
+        }
+        let (small, large) = (Arc::clone(&token), [Arc::clone(&token), Arc::clone(&token)]);
+        drop(
+            kept.try_post(move |_, _| drop(small))
+                .expect_err("it is stopped"),
+        );
+        drop(
+            kept.try_post(move |_, _| drop(large))
+                .expect_err("it is stopped"),
+        );
+    }
+    assert_eq!(group.spawn(async { 7 }).wait(), Ok(7));
+    drop(group.spawn(std::future::pending::<()>()));
+    assert_eq!(group.wait(), Ok(()));
+    // Made anew after a panic, beside other states.
+    let (made, kept) = (Arc::new(AtomicU32::new(0)), Arc::clone(&token));
+    let make = move || (vec![made.fetch_add(1, SeqCst)], Arc::clone(&kept));
+    let color = rt.color_options().restarting(make).expect("no home");
+    let beside = color.attach(String::from("x"));
+    assert!(color.try_with(|_| -> () { silent_panic() }).is_err());
+    assert_eq!(color.with(|(list, _)| list.clone()), [1]);
+    assert_eq!(beside.with(|text| text.len()), 1);
+    let cancelled = color.call(|(list, _), _| list.push(5)).cancel();
+    assert_eq!(
+        color.with(|(list, _)| list.len()),
+        if cancelled { 1 } else { 2 }
+    );
+    drop((color, beside));
+    while weak.upgrade().is_some() || timer.is_pending() || Arc::strong_count(&token) > 1 {
+        std::thread::yield_now();
+    }
+}
+
 fn timers_fire_and_are_cancelled(rt: &Runtime) {
     let (color, fired) = (rt.colored(String::from("a")), Gate::default());
     let gate = fired.clone();
@@ -171,7 +299,7 @@ fn sections_borrow_and_panics_poison(rt: &Runtime) {
     });
     assert_eq!(seen, [1, 2, 15]);
     let panicked = color.try_with(|_| -> () { silent_panic() });
-    assert_eq!(panicked, Err(CallError::Panicked));
+    assert_eq!(panicked, crate::support::panicked());
     assert_eq!(color.try_with(|list| list.len()), Err(CallError::Dropped));
 }
 

@@ -9,7 +9,7 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
-use mely::{Handle, Runtime};
+use mely::{CallError, Handle, Runtime};
 
 /// After how long without an end a test has failed: a bound, never a measure.
 pub(crate) const LIMIT: Duration = Duration::from_secs(30);
@@ -131,6 +131,11 @@ impl Drop for OpenOnDrop {
 /// A panic that the panic hook does not hear of, to keep the tests' output clean.
 pub(crate) fn silent_panic() -> ! {
     resume_unwind(Box::new("planted by a test"))
+}
+
+/// What a call says that ended by [`silent_panic`].
+pub(crate) fn panicked<R>() -> Result<R, CallError> {
+    Err(CallError::Panicked("planted by a test".into()))
 }
 
 /// Runs `body` alone in a process: by calling this test again. `test` is its path.

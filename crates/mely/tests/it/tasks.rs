@@ -11,7 +11,9 @@ use std::time::Duration;
 use mely::{CallError, Color};
 
 use crate::checkers::{Faults, Serial};
-use crate::support::{Gate, LIMIT, OpenOnDrop, bounded, holds, runtime, settle, silent_panic};
+use crate::support::{
+    Gate, LIMIT, OpenOnDrop, bounded, holds, panicked, runtime, settle, silent_panic,
+};
 
 /// Is ready at its second poll, and wakes itself at its first.
 #[derive(Default)]
@@ -71,7 +73,7 @@ fn a_task_that_panics_says_so() {
             Yield::default().await;
             silent_panic()
         });
-        assert_eq!(task.wait(), Err(CallError::Panicked));
+        assert_eq!(task.wait(), panicked());
         assert_eq!(color.spawn(async { 3 }).wait(), Ok(3));
     });
 }

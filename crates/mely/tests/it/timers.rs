@@ -240,3 +240,89 @@ fn timers_set_by_sleeping_and_busy_workers_fire() {
         assert!(ticks.iter().all(|color| color.with(|n| *n) == 20));
     });
 }
+
+#[test]
+fn a_timer_that_is_put_off_fires_once_at_its_last_time() {
+    bounded("put off", || {
+        let rt = runtime(2);
+        let color = rt.colored(0);
+        let (soon, late) = (Duration::from_millis(2), Duration::from_secs(3_600));
+        let timers: Vec<_> = (0..50)
+            .map(|_| color.post_after(soon, |n, _| *n += 1))
+            .collect();
+        let in_time = timers
+            .iter()
+            .filter(|timer| timer.reset_after(late))
+            .count();
+        let fired = 50 - in_time;
+        eventually("the others fire", || color.with(|n| *n) == fired);
+        // To and fro, at the end earlier than its place in the heap says.
+        for timer in &timers {
+            for n in 0..20 {
+                timer.reset_after(late * (1 + n % 3));
+            }
+        }
+        assert_eq!(color.with(|n| *n), fired);
+        let brought = timers
+            .iter()
+            .filter(|timer| timer.reset_after(Duration::ZERO))
+            .count();
+        assert_eq!(brought, in_time);
+        eventually("all fire", || color.with(|n| *n) == 50);
+        assert!(
+            timers
+                .iter()
+                .all(|t| !t.is_pending() && !t.cancel() && !t.reset_after(soon))
+        );
+        settle(&rt);
+        let events = rt.metrics().events;
+        assert_eq!((events.cancelled, events.shed), (0, 0));
+        holds(conserved(&events));
+    });
+}
+
+#[test]
+fn a_timer_that_was_brought_forward_and_cancelled_does_not_fire() {
+    bounded("forward and cancelled", || {
+        let rt = runtime(1);
+        let color = rt.colored(0);
+        let late = Duration::from_secs(3_600);
+        for n in 0..200 {
+            let timer = color.post_after(late, |n, _| *n += 1);
+            assert!(timer.reset_after(late / 2));
+            if n % 2 == 0 {
+                assert!(timer.reset_after(late * 2));
+            }
+            assert!(timer.cancel() && !timer.reset_after(Duration::ZERO));
+        }
+        settle(&rt);
+        assert_eq!(color.with(|n| *n), 0);
+        assert_eq!(rt.metrics().events.cancelled, 200);
+    });
+}
+
+#[test]
+fn threads_reset_cancel_and_fire_the_same_timers() {
+    bounded("all at once", || {
+        let rt = runtime(2);
+        let (color, rounds) = (rt.colored(0_u64), if cfg!(miri) { 5 } else { 400 });
+        let mut cancelled = 0;
+        for n in 0..rounds {
+            let timer = color.post_after(Duration::from_micros(n % 40), |n, _| *n += 1);
+            let stopped = std::thread::scope(|scope| {
+                let resets = scope.spawn(|| {
+                    for micros in [500, 3, 0, 200, 1] {
+                        timer.reset_after(Duration::from_micros(micros));
+                    }
+                });
+                let stopped = n % 3 == 0 && timer.cancel();
+                resets.join().expect("no panic");
+                stopped
+            });
+            cancelled += u64::from(stopped);
+        }
+        settle(&rt);
+        assert_eq!(color.with(|n| *n) + cancelled, rounds);
+        holds(conserved(&rt.metrics().events));
+    });
+}

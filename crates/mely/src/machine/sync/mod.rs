@@ -74,6 +74,22 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     unpoison(mutex.lock())
 }
 
+/// Waits until it is woken, for some reason or none, but no longer than so long: whether that
+/// time is over.
+pub(crate) fn wait_at_most<'a, T>(
+    condvar: &Condvar,
+    guard: MutexGuard<'a, T>,
+    time: std::time::Duration,
+) -> (MutexGuard<'a, T>, bool) {
+    #[cfg(feature = "virtual")]
+    return condvar.wait_at_most(guard, time);
+    #[cfg(not(feature = "virtual"))]
+    {
+        let (guard, result) = unpoison(condvar.wait_timeout(guard, time));
+        (guard, result.timed_out())
+    }
+}
+
 /// Lets some time pass on a thread that waits outside of the workers.
 pub(crate) fn pause(time: std::time::Duration) {
     #[cfg(feature = "virtual")]

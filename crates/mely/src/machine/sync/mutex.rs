@@ -105,6 +105,35 @@ impl Condvar {
         self.0.notify_all();
     }
 
+    /// The same, no longer than so long: whether that is over.
+    pub(crate) fn wait_at_most<'a, T>(
+        &self,
+        guard: MutexGuard<'a, T>,
+        time: std::time::Duration,
+    ) -> (MutexGuard<'a, T>, bool) {
+        let mutex = guard.mutex;
+        if hooks::are_there() {
+            drop(guard);
+            hooks::pause(Some(time));
+            return (mutex.lock().unwrap_or_else(PoisonError::into_inner), true);
+        }
+        let MutexGuard {
+            held,
+            freeing,
+            freed,
+            ..
+        } = guard;
+        let waited = self.0.wait_timeout(held, time);
+        let (held, result) = waited.unwrap_or_else(PoisonError::into_inner);
+        let guard = MutexGuard {
+            freeing,
+            held,
+            freed,
+            mutex,
+        };
+        (guard, result.timed_out())
+    }
+
     /// Wakes for no reason, too.
     pub(crate) fn wait<'a, T>(&self, guard: MutexGuard<'a, T>) -> LockResult<MutexGuard<'a, T>> {
         let mutex = guard.mutex;

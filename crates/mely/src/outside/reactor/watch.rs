@@ -15,8 +15,8 @@ use crate::event::handler::Handler;
 use crate::machine::driver::{Source, Sources, Token};
 use crate::machine::panics::drop_safely;
 use crate::machine::sync::unpoison;
-use crate::shared::Shared;
 use crate::shared::colors::POLL_COLOR;
+use crate::shared::{Phase, Shared};
 use crate::worker::{self, Worker};
 
 /// After how many events in a row that ran on another core than the one that
@@ -203,11 +203,14 @@ impl Watch {
     ///
     /// The descriptor must be non-blocking, and the handler must read or write
     /// until it is told *would block* (or a short count): only then is the next
-    /// edge sure to come.
+    /// edge sure to come. Where the state that it reads from is put in place after the watch
+    /// was made, as a stream that is watched and then moved into its color, make the watch
+    /// inside of an event of the color: no edge is handled before that event is over.
     ///
     /// # Errors
     ///
-    /// What the system says, such as that the descriptor cannot be watched. With a
+    /// What the system says, such as that the descriptor cannot be watched; an error after a
+    /// shutdown has begun, as nothing would be told any more. With a
     /// [single reactor](crate::ReactorKind::Single), which is told by an event, the handler
     /// is called with an error instead.
     pub fn new<T, F>(
@@ -222,6 +225,11 @@ impl Watch {
     {
         let color = target.color_ref();
         let shared = color.shared();
+        if shared.phase() > Phase::Running {
+            return Err(io::Error::other(
+                "the runtime has been shut down and watches no more descriptors",
+            ));
+        }
         let here = |worker: Option<&Worker>| worker.filter(|w| w.runs(color)).map(Worker::index);
         let worker = worker::with_current(shared, here).unwrap_or(usize::from(color.traits().home));
         let watched = Arc::new(Watched {

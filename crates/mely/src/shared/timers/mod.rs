@@ -1,121 +1,24 @@
 //! Timers of a worker: events that are posted when their time has come.
 
+mod slot;
+
 use core::cmp::{Ordering as Order, Reverse};
-use core::fmt;
 use std::collections::BinaryHeap;
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::time::Instant;
 
+use self::slot::Found;
+pub use self::slot::Timer;
+pub(crate) use self::slot::{Delayed, Fired, Repeating};
 use crate::event::Event;
-use crate::machine::panics::{drop_refused, drop_safely};
-use crate::machine::probe;
-use crate::machine::sync::{Arc, AtomicBool, Mutex, lock};
-use crate::shared::{ColorRef, Shared};
+use crate::machine::panics::drop_safely;
+use crate::machine::sync::{AtomicBool, Mutex, lock};
+use crate::shared::ColorRef;
 
-/// Cancelled timers stay in the heap until they are due, or until they are half
-/// of it and more than this many.
-const CANCELLED_MIN: usize = 64;
-
-#[cfg_attr(feature = "virtual", repr(align(64)))]
-struct State {
-    /// What to post. Whoever takes it has fired or cancelled the timer: one of them
-    /// gets it, and what a cancelled event holds goes at once.
-    post: Mutex<Option<(ColorRef, Event)>>,
-    shared: Arc<Shared>,
-    /// The worker that keeps the timer.
-    keeper: usize,
-}
-
-/// A delayed event, as [`post_after`](crate::Colored::post_after) returns it.
-/// Dropping it lets the timer go on.
-#[derive(Clone)]
-pub struct Timer(Arc<State>);
-
-impl Timer {
-    fn new(post: Option<(ColorRef, Event)>, shared: &Arc<Shared>, keeper: usize) -> Self {
-        let state = Arc::new(State {
-            post: Mutex::new(post),
-            shared: Arc::clone(shared),
-            keeper,
-        });
-        probe::born(Arc::as_ptr(&state));
-        Self(state)
-    }
-
-    /// A timer whose event was refused: it will never fire.
-    pub(crate) fn refused(shared: &Arc<Shared>) -> Self {
-        Self::new(None, shared, 0)
-    }
-
-    /// A timer that worker `keeper` will keep.
-    pub(crate) fn pending(
-        shared: &Arc<Shared>,
-        keeper: usize,
-        color: ColorRef,
-        event: Event,
-    ) -> Self {
-        Self::new(Some((color, event)), shared, keeper)
-    }
-
-    /// Cancels the event, and drops it. Returns whether that was in time: `true` means
-    /// that the event will not run; `false` that it was posted, or cancelled, before.
-    pub fn cancel(&self) -> bool {
-        let State { shared, keeper, .. } = &*self.0;
-        let Some(post) = self.take() else {
-            return false;
-        };
-        shared.outside_counts.cancelled.add_shared(1);
-        // Relaxed: a hint when to tidy up.
-        let timers = &shared.remotes[*keeper].timers;
-        timers.cancelled.fetch_add(1, Relaxed);
-        drop_safely(post);
-        true
-    }
-
-    /// Whether the event is still to come.
-    pub fn is_pending(&self) -> bool {
-        lock(&self.0.post).is_some()
-    }
-
-    fn take(&self) -> Option<(ColorRef, Event)> {
-        lock(&self.0.post).take()
-    }
-}
-
-impl fmt::Debug for Timer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Timer")
-            .field("pending", &self.is_pending())
-            .finish()
-    }
-}
-
-/// A timer that is kept. Dropping it cancels the timer, if it has not fired.
-pub(crate) struct Delayed {
-    at: Instant,
-    timer: Timer,
-}
-
-impl Delayed {
-    pub(crate) fn new(at: Instant, timer: Timer) -> Self {
-        Self { at, timer }
-    }
-
-    /// Drops the event because there are too many timers.
-    fn shed(self) {
-        if let Some(post) = self.timer.take() {
-            self.timer.0.shared.outside_counts.shed.add_shared(1);
-            drop_refused(post);
-        }
-    }
-}
-
-impl Drop for Delayed {
-    fn drop(&mut self) {
-        self.timer.cancel();
-    }
-}
+/// Entries of cancelled timers, and of those that have another one, stay in the heap until
+/// they are due, or until they are half of it and more than this many.
+const STALE_MIN: usize = 64;
 
 struct Entry {
     /// Equal deadlines fire in the order in which they were set.
@@ -148,8 +51,8 @@ pub(crate) struct Timers {
     kept: Mutex<Option<Kept>>,
     /// Whether there are any: a look that needs no lock.
     any: AtomicBool,
-    /// How many have been cancelled and not dropped yet.
-    cancelled: AtomicUsize,
+    /// How many entries are of no use any more.
+    stale: AtomicUsize,
     /// Whether somebody posts the event of one.
     fires: AtomicBool,
 }
@@ -181,7 +84,8 @@ impl Drop for Claim<'_> {
 pub(crate) enum Due {
     /// Its event was posted to this color.
     Posted(ColorRef),
-    Cancelled,
+    /// It was cancelled, or put off, or its color is gone.
+    NotPosted,
 }
 
 impl Timers {
@@ -189,7 +93,7 @@ impl Timers {
         Self {
             kept: Mutex::new(Some(Kept::default())),
             any: AtomicBool::new(false),
-            cancelled: AtomicUsize::new(0),
+            stale: AtomicUsize::new(0),
             fires: AtomicBool::new(false),
         }
     }
@@ -204,13 +108,18 @@ impl Timers {
             drop(delayed);
             return false;
         };
-        kept.tidy(&self.cancelled);
+        kept.tidy(&self.stale);
         // Relaxed: who cancels counts it before or after; a few more are kept then.
-        if kept.heap.len().saturating_sub(self.cancelled.load(Relaxed)) >= timers_max {
+        if kept.heap.len().saturating_sub(self.stale.load(Relaxed)) >= timers_max {
             drop(lock);
             delayed.shed();
             return false;
         }
+        self.push(kept, delayed)
+    }
+
+    /// Adds an entry. Whether it is due before all others.
+    fn push(&self, kept: &mut Kept, delayed: Delayed) -> bool {
         let (sequence, at) = (kept.next_sequence, delayed.at);
         kept.next_sequence += 1;
         kept.heap.push(Reverse(Entry { sequence, delayed }));
@@ -218,6 +127,30 @@ impl Timers {
         // this lock; the worker looks here with the lock before it does.
         self.any.store(true, Relaxed);
         kept.next_deadline() == Some(at)
+    }
+
+    /// Keeps a timer whose event has come back. Whether it is due before all others.
+    fn keep_again(&self, delayed: Delayed) -> bool {
+        let mut lock = lock(&self.kept);
+        let Some(kept) = &mut *lock else {
+            drop(lock);
+            // As in `keep`.
+            drop(delayed);
+            return false;
+        };
+        self.push(kept, delayed)
+    }
+
+    /// Makes a timer due earlier than it was: whether it is before all others then; `None`
+    /// if it is over.
+    fn bring_forward(&self, timer: &Timer, at: Instant) -> Option<bool> {
+        let mut lock = lock(&self.kept);
+        let kept = lock.as_mut()?;
+        kept.tidy(&self.stale);
+        let (entry, is_another) = timer.entry_at(at)?;
+        // Relaxed: a hint when to tidy up.
+        self.stale.fetch_add(usize::from(is_another), Relaxed);
+        Some(entry.is_some_and(|entry| self.push(kept, entry)))
     }
 
     /// Whether there may be any.
@@ -235,26 +168,58 @@ impl Timers {
     /// two who fire the timers none passes the other. No lock is held meanwhile, as the end
     /// of the runtime may have `post` drop the event.
     pub(crate) fn fire(&self, now: Instant, post: impl FnOnce(&ColorRef, Event)) -> Option<Due> {
-        let _claim = Claim::of(&self.fires)?;
-        let delayed = self.take_due(now)?;
-        let Some((color, event)) = delayed.timer.take() else {
-            // Relaxed, and no less than 0: a hint.
-            let fewer = |cancelled: usize| cancelled.checked_sub(1);
-            let _ = self.cancelled.fetch_update(Relaxed, Relaxed, fewer);
-            return Some(Due::Cancelled);
+        let claim = Claim::of(&self.fires)?;
+        let (_entry, found) = self.take_due(now)?;
+        let made = match found {
+            Found::Once(color, event) => Ok((color, event)),
+            Found::Every(timer, post, fired) => post
+                .event(&timer, fired)
+                .map_err(|post| Some((timer, post))),
+            Found::Later(_) | Found::Nothing => Err(None),
         };
-        post(&color, event);
-        Some(Due::Posted(color))
+        match made {
+            Ok((color, event)) => {
+                post(&color, event);
+                Some(Due::Posted(color))
+            }
+            Err(over) => {
+                drop(claim);
+                if let Some((timer, post)) = over {
+                    // Its color is gone.
+                    timer.cancel();
+                    drop_safely(post);
+                }
+                Some(Due::NotPosted)
+            }
+        }
     }
 
-    /// Takes the next timer whose time has come, cancelled or not.
-    fn take_due(&self, now: Instant) -> Option<Delayed> {
+    /// Takes the next timer whose time has come, and what it has to post; one that was put
+    /// off is kept until then.
+    fn take_due(&self, now: Instant) -> Option<(Option<Delayed>, Found)> {
         let mut lock = lock(&self.kept);
         let kept = lock.as_mut()?;
         let due = kept.next_deadline().is_some_and(|at| at <= now);
-        let delayed = due.then(|| kept.heap.pop()).flatten()?.0.delayed;
+        let mut entry = Some(due.then(|| kept.heap.pop()).flatten()?.0.delayed);
+        let found = entry
+            .as_ref()
+            .map_or(Found::Nothing, |entry| entry.take(now));
+        match found {
+            Found::Later(at) => {
+                if let Some(mut entry) = entry.take() {
+                    entry.at = at;
+                    self.push(kept, entry);
+                }
+            }
+            Found::Nothing => {
+                // Relaxed, and no less than 0: a hint.
+                let fewer = |stale: usize| stale.checked_sub(1);
+                let _ = self.stale.fetch_update(Relaxed, Relaxed, fewer);
+            }
+            Found::Once(..) | Found::Every(..) => {}
+        }
         self.any.store(!kept.heap.is_empty(), Relaxed);
-        Some(delayed)
+        Some((entry, found))
     }
 
     /// Cancels all, and with `for_good` those that come later too.
@@ -276,15 +241,15 @@ impl Kept {
         self.heap.peek().map(|entry| entry.0.delayed.at)
     }
 
-    /// Drops the cancelled timers, which hold nothing of the program's any more, once
-    /// they are most of the heap; `cancelled` counts them.
-    fn tidy(&mut self, cancelled: &AtomicUsize) {
+    /// Drops the entries that are of no use, which hold nothing of the program's any more,
+    /// once they are most of the heap; `stale` counts them.
+    fn tidy(&mut self, stale: &AtomicUsize) {
         // Relaxed: a hint; a timer that was dropped meanwhile is counted once too often,
         // and the next tidying comes a little early.
-        let count = cancelled.load(Relaxed);
-        if count >= CANCELLED_MIN && count >= self.heap.len() / 2 {
-            cancelled.store(0, Relaxed);
-            self.heap.retain(|entry| entry.0.delayed.timer.is_pending());
+        let count = stale.load(Relaxed);
+        if count >= STALE_MIN && count >= self.heap.len() / 2 {
+            stale.store(0, Relaxed);
+            self.heap.retain(|entry| entry.0.delayed.is_of_use());
         }
     }
 }

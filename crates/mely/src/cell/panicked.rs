@@ -1,0 +1,54 @@
+//! What becomes of a color one of whose events panicked.
+#![allow(unsafe_code)]
+
+use super::{OwnedColor, Realm};
+
+/// What a runtime, or a color of it, does when a handler panics. The panic's message goes to
+/// the panic hook in any case, and the event counts as run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum OnPanic {
+    /// Loses that event only, counts it, and goes on with the next one.
+    #[default]
+    Continue,
+    /// Also drops all pending and later events of the color, counted as shed. Color 0 of
+    /// a runtime with a [single reactor](crate::ReactorKind::Single) goes on.
+    PoisonColor,
+    /// Ends the process.
+    Abort,
+}
+
+/// The same, as a color was told when it was made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum AfterPanic {
+    /// As the runtime says.
+    AsRuntime,
+    As(OnPanic),
+    /// Goes on with a fresh state.
+    Restart,
+}
+
+impl<R: Realm> OwnedColor<R> {
+    /// What is to be done after a panic, where the runtime says `of_runtime`. A color that
+    /// restarts gets its fresh states; if that panics, too, it is to be poisoned.
+    pub(crate) fn after_panic(&self, of_runtime: OnPanic) -> OnPanic {
+        match self.cell().traits.after_panic {
+            AfterPanic::AsRuntime => of_runtime,
+            AfterPanic::As(on_panic) => on_panic,
+            AfterPanic::Restart => match self.renew_states() {
+                true => OnPanic::Continue,
+                false => OnPanic::PoisonColor,
+            },
+        }
+    }
+
+    fn renew_states(&self) -> bool {
+        let cell = self.cell();
+        let states = cell
+            .realm
+            .lives(usize::from(cell.traits.home))
+            .states_at(&cell.states);
+        // SAFETY: the owner, between two events, has the states to itself; they stay where
+        // they are until the color ends, or the last worker of the runtime has ended.
+        states.is_none_or(|states| unsafe { states.renew() })
+    }
+}

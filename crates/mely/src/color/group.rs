@@ -1,0 +1,298 @@
+//! Colors and tasks that are waited for and stopped together.
+
+use core::fmt;
+use core::future::Future;
+use core::pin::Pin;
+use core::task::{Context, Poll, Waker};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Weak};
+
+use super::options::ColorOptions;
+use super::stop::Pending;
+use super::{Color, Colored, WeakColored};
+use crate::cell::lives::EndsWithRuntime;
+use crate::color::error::CallError;
+use crate::color::reply::Reply;
+use crate::color::task::spawn_on;
+use crate::color::waits::wait_for;
+use crate::event::handler::HandlerOf;
+use crate::machine::panics::call_safely;
+use crate::machine::sync::{Condvar, Mutex, MutexGuard, lock, unpoison};
+use crate::shared::Shared;
+
+/// One of a group.
+enum Member {
+    /// Not noted yet: it is being made.
+    Begun,
+    Color(WeakColored<()>),
+    Task(Weak<dyn EndsWithRuntime>),
+}
+
+#[derive(Default)]
+struct Members {
+    /// By a number that no other gets.
+    members: BTreeMap<u64, Member>,
+    next: u64,
+    stopped: Option<Pending>,
+    wakers: Vec<Waker>,
+}
+
+struct Inner {
+    members: Mutex<Members>,
+    over: Condvar,
+}
+
+/// Colors and tasks that are waited for and stopped together: the sessions of a server, the
+/// parts of a request.
+///
+/// A color is over when its states have been dropped: after its last handle and last event,
+/// or once it was [stopped](Colored::stop). A task is over when its future has been dropped.
+/// The end of the runtime ends both. A group is a reference: clone it, send it anywhere; it
+/// keeps none of its members alive.
+///
+/// ```
+/// use mely::Pending;
+/// let rt = mely::Runtime::builder().workers(2).build()?;
+/// let sessions = rt.group();
+/// let session = sessions.colored(vec!["open"]);
+/// session.post(|log, _| log.push("a request"));
+/// let task = sessions.spawn(async { 7 });
+/// sessions.stop(Pending::Run); // whoever still has a handle
+/// sessions.wait()?;
+/// assert!(session.is_stopped() && sessions.is_over());
+/// assert_eq!(task.wait(), Ok(7));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
+pub struct Group {
+    shared: Arc<Shared>,
+    inner: Arc<Inner>,
+}
+
+/// Says that a member is over, when it is dropped: last of what it is of.
+struct Token {
+    inner: Arc<Inner>,
+    key: u64,
+}
+
+impl Drop for Token {
+    fn drop(&mut self) {
+        let mut members = self.inner.lock();
+        let member = members.members.remove(&self.key);
+        let wakers = match members.members.is_empty() {
+            true => std::mem::take(&mut members.wakers),
+            false => Vec::new(),
+        };
+        if members.members.is_empty() {
+            self.inner.over.notify_all();
+        }
+        drop(members);
+        drop(member);
+        for waker in wakers {
+            call_safely(|| waker.wake());
+        }
+    }
+}
+
+impl Inner {
+    fn lock(&self) -> MutexGuard<'_, Members> {
+        lock(&self.members)
+    }
+
+    fn begin(self: &Arc<Self>) -> Token {
+        let mut members = self.lock();
+        let key = members.next;
+        members.next += 1;
+        members.members.insert(key, Member::Begun);
+        drop(members);
+        let inner = Arc::clone(self);
+        Token { inner, key }
+    }
+
+    /// Notes what a member is; how the group was stopped, if it was.
+    fn note(&self, key: u64, member: Member) -> Option<Pending> {
+        let mut members = self.lock();
+        if let Some(place) = members.members.get_mut(&key) {
+            // What was there holds nothing.
+            *place = member;
+        }
+        members.stopped
+    }
+}
+
+impl Group {
+    pub(crate) fn new(shared: &Arc<Shared>) -> Self {
+        let inner = Inner {
+            members: Mutex::new(Members::default()),
+            over: Condvar::new(),
+        };
+        Self {
+            shared: Arc::clone(shared),
+            inner: Arc::new(inner),
+        }
+    }
+
+    /// State with a color of its own, in the group. In a group that was stopped it is stopped
+    /// at once, and the state dropped.
+    pub fn colored<T: Send + 'static>(&self, state: T) -> Colored<T> {
+        self.adopt(
+            ColorOptions::new(Arc::clone(&self.shared)).anywhere(),
+            state,
+        )
+    }
+
+    /// The same for a fresh color that was made with options, and has no state yet.
+    ///
+    /// ```
+    /// let rt = mely::Runtime::builder().workers(2).build()?;
+    /// let group = rt.group();
+    /// let log = group.adopt(rt.color_options().pinned(1).fresh()?, String::new());
+    /// drop(log);
+    /// group.wait()?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn adopt<T: Send + 'static>(&self, color: Color, state: T) -> Colored<T> {
+        let token = self.inner.begin();
+        let (key, weak) = (token.key, color.downgrade());
+        // States are dropped newest first: the token is the last.
+        drop(color.attach(token));
+        let colored = color.attach(state);
+        if self.inner.note(key, Member::Color(weak)).is_some() {
+            color.stop(Pending::Drop);
+        }
+        colored
+    }
+
+    /// Runs a future in the group, under a fresh color of its own. In a group that was
+    /// stopped it is dropped unpolled.
+    pub fn spawn<Fut>(&self, future: Fut) -> Reply<Fut::Output>
+    where
+        Fut: Future + Send + 'static,
+        Fut::Output: Send + 'static,
+    {
+        let token = self.inner.begin();
+        let key = token.key;
+        let color = ColorOptions::new(Arc::clone(&self.shared)).anywhere();
+        let joined = Joined {
+            future: Box::pin(future),
+            _token: token,
+        };
+        let reply = spawn_on(color, None, HandlerOf::<Fut>::HANDLER, joined);
+        if let Some(task) = reply.task()
+            && self
+                .inner
+                .note(key, Member::Task(Weak::clone(task)))
+                .is_some()
+        {
+            end_task(task);
+        }
+        reply
+    }
+
+    /// Stops all: each color as by [`Colored::stop`], and what joins later, too. Tasks run to
+    /// their ends with [`Pending::Run`], and are given up with [`Pending::Drop`].
+    pub fn stop(&self, pending: Pending) {
+        let mut members = self.inner.lock();
+        members.stopped = Some(pending);
+        let copied = |member: &Member| match member {
+            // Whoever makes it finds the group stopped.
+            Member::Begun => None,
+            Member::Color(color) => Some(Member::Color(color.clone())),
+            Member::Task(task) => Some(Member::Task(Weak::clone(task))),
+        };
+        let all: Vec<_> = members.members.values().filter_map(copied).collect();
+        drop(members);
+        for member in all {
+            match member {
+                Member::Color(color) => {
+                    if let Some(color) = color.upgrade() {
+                        color.stop(pending);
+                    }
+                }
+                Member::Task(task) if pending == Pending::Drop => end_task(&task),
+                Member::Task(_) | Member::Begun => {}
+            }
+        }
+    }
+
+    /// Whether all that joined are over.
+    pub fn is_over(&self) -> bool {
+        self.inner.lock().members.is_empty()
+    }
+
+    /// Blocks the calling thread until all that joined are over. It stops nobody.
+    ///
+    /// # Errors
+    ///
+    /// [`CallError::InsideHandler`] inside a handler of the same runtime, or of one that it
+    /// waits for: that could wait for itself.
+    pub fn wait(&self) -> Result<(), CallError> {
+        let _waiting = wait_for(self.shared.number)?;
+        let mut members = self.inner.lock();
+        while !members.members.is_empty() {
+            members = unpoison(self.inner.over.wait(members));
+        }
+        Ok(())
+    }
+
+    /// The same as a future, for any async runtime.
+    pub fn over(&self) -> GroupOver {
+        GroupOver(Arc::clone(&self.inner))
+    }
+}
+
+fn end_task(task: &Weak<dyn EndsWithRuntime>) {
+    if let Some(task) = task.upgrade() {
+        task.end();
+    }
+}
+
+impl fmt::Debug for Group {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let members = self.inner.lock().members.len();
+        f.debug_struct("Group").field("members", &members).finish()
+    }
+}
+
+/// Ready when a [`Group`] is over; see [`Group::over`].
+#[must_use = "nothing is waited for until it is awaited"]
+pub struct GroupOver(Arc<Inner>);
+
+impl Future for GroupOver {
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        // The program's: cloned before the lock is taken, dropped after.
+        let waker = cx.waker().clone();
+        let mut members = self.0.lock();
+        if members.members.is_empty() {
+            drop(members);
+            return Poll::Ready(());
+        }
+        if !members.wakers.iter().any(|other| other.will_wake(&waker)) {
+            members.wakers.push(waker);
+        }
+        drop(members);
+        Poll::Pending
+    }
+}
+
+impl fmt::Debug for GroupOver {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("GroupOver").finish_non_exhaustive()
+    }
+}
+
+/// A future in a group, which it leaves after it has gone.
+struct Joined<Fut> {
+    future: Pin<Box<Fut>>,
+    _token: Token,
+}
+
+impl<Fut: Future> Future for Joined<Fut> {
+    type Output = Fut::Output;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Fut::Output> {
+        self.future.as_mut().poll(cx)
+    }
+}

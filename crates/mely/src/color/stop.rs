@@ -1,0 +1,73 @@
+//! The end of a color before that of its last handle.
+
+use super::Colored;
+use crate::event::Event;
+use crate::shared::admission::Poster;
+use crate::shared::colors::POLL_COLOR;
+use crate::worker::{self, Worker};
+
+/// What becomes of the pending events of a color that is stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Pending {
+    /// They run: all that was posted before, in its order.
+    Run,
+    /// They are dropped, and count as shed.
+    Drop,
+}
+
+impl<T: Send + 'static> Colored<T> {
+    /// Ends the color while others still have handles of it: later posts are refused as
+    /// [`Closed`](crate::PostError::Closed), calls that are dropped say so, and when the last
+    /// event is over the color's states are dropped. What cannot be stopped is color 0 of a
+    /// runtime with a single reactor.
+    ///
+    /// With [`Pending::Drop`] nothing begins any more after this, if it is called in an event
+    /// of the color; elsewhere the batch that is being run may go on. With [`Pending::Run`]
+    /// what was posted before runs first, on a full color too, and posts are accepted, and
+    /// shed, until then.
+    ///
+    /// A timer of the color posts nothing any more; a task under it is given up at its next
+    /// wake-up, and when the runtime ends at the latest.
+    ///
+    /// ```
+    /// use mely::{Pending, PostError};
+    /// let rt = mely::Runtime::builder().workers(1).build()?;
+    /// let session = rt.colored(vec!["open"]);
+    /// session.post(|log, _| log.push("last words"));
+    /// session.stop(Pending::Run);
+    /// # rt.settle();
+    /// assert!(matches!(session.try_post(|_, _| ()), Err(PostError::Closed(_))));
+    /// # Ok::<(), mely::BuildError>(())
+    /// ```
+    pub fn stop(&self, pending: Pending) {
+        let shared = self.color.shared();
+        let is_polled = shared.single().is_some() && self.id() == u64::from(POLL_COLOR);
+        if is_polled || self.is_stopped() {
+            return;
+        }
+        match pending {
+            Pending::Drop => self.stop_now(),
+            Pending::Run => {
+                let color = self.color();
+                let stop = move |(): &mut (), _: &mut crate::Context<'_>| color.stop_now();
+                self.color().unnamed().post_always(stop);
+            }
+        }
+    }
+
+    /// Whether it was stopped: whether posts are refused for that.
+    pub fn is_stopped(&self) -> bool {
+        self.color.is_stopped()
+    }
+
+    fn stop_now(&self) {
+        let shared = self.color.shared();
+        worker::with_current(shared, |worker: Option<&Worker>| match worker {
+            Some(worker) => worker.stop(&self.color),
+            None => drop(
+                self.color
+                    .stop(|_: &Event| shared.count_shed(Poster::Outside)),
+            ),
+        });
+    }
+}
