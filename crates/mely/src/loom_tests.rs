@@ -225,6 +225,8 @@ fn run_to_the_end(worker: &Worker, mut owned: OwnedColor) {
         }
         match owned.release_anywhere() {
             Ok(()) => return,
+            // What is pending is not run.
+            Err(stopped) if stopped.is_stopped() => return drop(stopped),
             Err(again) => owned = again,
         }
     }

@@ -45,10 +45,9 @@ use crate::cell::origin::Origin;
 use crate::event::{Event, StatePtr};
 use crate::machine::panics::drop_safely;
 use crate::machine::prefetch;
-use crate::machine::sync::{Arc, AtomicU16, AtomicUsize, UnsimulatedBool};
+use crate::machine::sync::{Arc, AtomicU16, AtomicUsize};
 use crate::memory::pool::Pool;
 use crate::memory::slab::Block;
-pub(crate) use crate::queue::inbox::Content;
 use crate::queue::inbox::{Inbox, Pushed};
 
 /// What distinguishes a color from others, fixed when it is made.
@@ -99,8 +98,6 @@ pub(crate) struct ColorCell<R: Realm> {
     states: AtomicU32,
     /// What weak references refer to, once there was one.
     anchor: OnceLock<Arc<Anchor<R>>>,
-    /// It was stopped: what its inbox says, too, but not under the lock of a queue of events.
-    stopped: UnsimulatedBool,
 }
 
 // SAFETY: events and states are `Send`, the rest is plain or shared data.
@@ -197,6 +194,14 @@ impl<R: Realm> ColorRef<R> {
         }
     }
 
+    /// Counts one pending event less.
+    fn unreserve(&self) {
+        if self.cell().traits.capacity != UNBOUNDED {
+            // Relaxed: as above.
+            self.cell().pending.fetch_sub(1, Relaxed);
+        }
+    }
+
     /// Asks for the line that posting writes.
     #[inline]
     pub(crate) fn prefetch_for_post(&self) {
@@ -222,7 +227,7 @@ impl<R: Realm> ColorRef<R> {
         match self.cell().inbox.push(event) {
             Pushed::Queued => Ok(None),
             Pushed::Opened => Ok(Some(OwnedColor::claim(self))),
-            Pushed::Shut(event) => Err(event),
+            Pushed::Barred(event) => Err(self.refuse(event)),
         }
     }
 
@@ -262,7 +267,6 @@ impl<R: Realm> ColorCell<R> {
             realm: Arc::clone(realm),
             states: AtomicU32::new(NO_STATES),
             anchor: OnceLock::new(),
-            stopped: UnsimulatedBool::new(false),
         })
     }
 
@@ -275,7 +279,6 @@ impl<R: Realm> ColorCell<R> {
         self.marks.begin(traits);
         self.id.set(id);
         self.pending.store(0, Relaxed);
-        self.stopped.store(false, Relaxed);
         self.traits = traits;
     }
 

@@ -8,13 +8,14 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed};
 
 use mely_sched::{Link, Linked, ReadyColor};
 
-use super::{CellPool, ColorCell, ColorRef, Content, Here, Realm, Traits, WorkerIndex};
+use super::{CellPool, ColorCell, ColorRef, Here, Realm, Traits, WorkerIndex};
 use crate::event::Event;
 use crate::event::handler::HandlerId;
 use crate::machine::panics::drop_safely;
 use crate::machine::region::Access;
 use crate::machine::sync::Arc;
 use crate::machine::{prefetch, probe};
+use crate::queue::inbox::Left;
 
 /// The right to run a color; also a counted reference.
 ///
@@ -67,9 +68,8 @@ impl<R: Realm> OwnedColor<R> {
     /// gives the event back.
     pub(super) fn claim_for(color: ColorRef<R>, event: Event) -> Result<Self, Event> {
         if !color.cell().inbox.open() {
-            let content = color.cell().inbox.content();
-            assert_eq!(content, Content::Shut, "a color has one owner");
-            return Err(event);
+            assert!(color.is_stopped(), "a color has one owner");
+            return Err(color.refuse(event));
         }
         color.cell().queue.push(event);
         Ok(Self(ManuallyDrop::new(color).0))
@@ -155,10 +155,11 @@ impl<R: Realm> OwnedColor<R> {
     /// The event, if the color was stopped.
     #[inline]
     pub(crate) fn push(&self, event: Event, weigh: impl Fn(&Event)) -> Result<(), Event> {
-        match self.posts() {
-            Content::Nothing => {}
-            Content::Elements => self.empty_inbox(weigh),
-            Content::Shut => return Err(event),
+        if self.has_posts() {
+            if self.is_stopped() {
+                return Err(self.borrow().refuse(event));
+            }
+            self.empty_inbox(weigh);
         }
         self.cell().queue.push(event);
         Ok(())
@@ -173,8 +174,8 @@ impl<R: Realm> OwnedColor<R> {
 
     /// Whether others have posted what is still in the inbox, or have stopped the color.
     #[inline]
-    pub(crate) fn posts(&self) -> Content {
-        self.cell().inbox.content()
+    pub(crate) fn has_posts(&self) -> bool {
+        !self.cell().inbox.is_quiet()
     }
 
     /// Gives the first event to a color that has none in its queue.
@@ -213,7 +214,8 @@ impl<R: Realm> OwnedColor<R> {
         self.cell().queue.push_front(event);
     }
 
-    /// Moves what was posted by others to the pending events, weighing each.
+    /// Moves what was posted by others to the pending events, weighing each; of a color that
+    /// was stopped nothing.
     #[inline]
     pub(crate) fn take_inbox(&self, weigh: impl Fn(&Event)) {
         if self.cell().inbox.has_elements() {
@@ -339,19 +341,28 @@ impl<R: Realm> OwnedColor<R> {
                 false => Ok(Some(self.into_raw())),
             };
         }
-        match cell.inbox.try_close() {
+        match cell.inbox.close() {
             Ok(()) => {}
-            Err(Content::Shut) => self.end_stopped(),
-            Err(_) => return Err(self),
+            Err(Left::Elements) => return Err(self),
+            Err(Left::Barred) => self.end_stopped(),
         }
         drop(ColorRef(self.into_raw()));
         Ok(None)
     }
 
-    /// Drops so many pending events, after showing each to `count`.
-    pub(crate) fn discard(&self, events: u32, count: impl Fn(&Event)) {
-        for _ in 0..events {
-            let Some(event) = self.pop(|_| ()) else { break };
+    /// Drops the events that are pending, after showing each to `count`. What their
+    /// destructors post, if it is accepted, stays: it may be more and more of it.
+    pub(crate) fn discard(&self, count: impl Fn(&Event)) {
+        let cell = self.cell();
+        let posted = match self.is_stopped() {
+            true => cell.inbox.shut_down(),
+            false => cell.inbox.take(),
+        };
+        while let Some(event) = posted.pop_front() {
+            cell.queue.push(event);
+        }
+        for _ in 0..cell.queue.len() {
+            let Some(event) = cell.queue.pop() else { break };
             self.unreserve();
             count(&event);
             drop_safely(event);
@@ -364,9 +375,7 @@ impl<R: Realm> Drop for OwnedColor<R> {
         let mut owned = Self(self.0);
         loop {
             let realm = owned.cell().realm();
-            owned.discard(u32::MAX, |event| {
-                realm.count_abandoned(event.handler_info().name)
-            });
+            owned.discard(|event| realm.count_abandoned(event.handler_info().name));
             match owned.release_anywhere() {
                 Ok(()) => return,
                 Err(again) => owned = again,

@@ -57,14 +57,16 @@ impl<R: Realm> Posted<R> {
         OwnedColor::claim_for(self.color, self.event)
     }
 
-    /// Whether its color was stopped.
-    pub(crate) fn is_stopped(&self) -> bool {
-        self.color.is_stopped()
-    }
-
-    /// The event alone.
-    pub(crate) fn into_event(self) -> Event {
-        self.event
+    /// Goes on, unless its color was stopped.
+    ///
+    /// # Errors
+    ///
+    /// The event, if it was.
+    pub(crate) fn unless_stopped(self) -> Result<Self, Event> {
+        match self.color.is_stopped() {
+            true => Err(self.color.refuse(self.event)),
+            false => Ok(self),
+        }
     }
 
     /// Drops the event of a runtime that has stopped, and counts it.

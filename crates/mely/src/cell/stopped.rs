@@ -1,34 +1,36 @@
-//! Colors that were stopped: their inbox is shut, and their states end with the last owner.
-
-use std::sync::atomic::Ordering::{Acquire, Release};
+//! Colors that were stopped: their inbox is barred, and the last owner ends their states.
 
 use super::{ColorRef, OwnedColor, Realm};
 use crate::event::Event;
 use crate::machine::panics::drop_safely;
 
 impl<R: Realm> ColorRef<R> {
-    /// Refuses all events from now on, and drops those that are in the inbox, after showing
-    /// each to `count`. Whoever gets the color back owns it, and ends it by dropping that;
-    /// else its owner finds it stopped.
-    pub(crate) fn stop(&self, count: impl Fn(&Event)) -> Option<OwnedColor<R>> {
-        let (events, was_closed) = self.cell().inbox.shut_by_any();
-        // Release pairs with the acquire below: who sees it finds the inbox shut.
-        self.cell().stopped.store(true, Release);
-        let owner = was_closed.then(|| OwnedColor::claim(self));
-        while let Some(event) = events.pop_front() {
-            count(&event);
-            drop_safely(event);
-        }
-        owner
+    /// Refuses all events from now on. What is pending its owner drops; whoever gets the
+    /// color back has become its owner, as it was idle, and ends it by dropping that.
+    pub(crate) fn stop(&self) -> Option<OwnedColor<R>> {
+        let was_closed = self.cell().inbox.bar();
+        was_closed.then(|| OwnedColor::claim(self))
     }
 
-    /// Whether it was stopped.
+    /// Whether it was stopped: whether events are refused.
     pub(crate) fn is_stopped(&self) -> bool {
-        self.cell().stopped.load(Acquire)
+        self.cell().inbox.is_barred()
+    }
+
+    /// Gives back an event of a color that was stopped, and the place that it has taken.
+    #[cold]
+    pub(crate) fn refuse(&self, event: Event) -> Event {
+        self.unreserve();
+        event
     }
 }
 
 impl<R: Realm> OwnedColor<R> {
+    /// Whether it was stopped.
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.cell().inbox.is_barred()
+    }
+
     /// Ends the states of a color that was stopped and has no events: nobody will own it
     /// again.
     #[cold]

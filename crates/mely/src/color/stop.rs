@@ -1,8 +1,6 @@
 //! The end of a color before that of its last handle.
 
 use super::Colored;
-use crate::event::Event;
-use crate::shared::admission::Poster;
 use crate::shared::colors::POLL_COLOR;
 use crate::worker::{self, Worker};
 
@@ -22,7 +20,8 @@ impl<T: Send + 'static> Colored<T> {
     /// runtime with a single reactor.
     ///
     /// With [`Pending::Drop`] nothing begins any more after this, if it is called in an event
-    /// of the color; elsewhere the batch that is being run may go on. With [`Pending::Run`]
+    /// of the color; elsewhere the batch that is being run may go on, and what is pending is
+    /// dropped by the worker that has the color. With [`Pending::Run`]
     /// what was posted before runs first, on a full color too, and posts are accepted, and
     /// shed, until then.
     ///
@@ -64,10 +63,7 @@ impl<T: Send + 'static> Colored<T> {
         let shared = self.color.shared();
         worker::with_current(shared, |worker: Option<&Worker>| match worker {
             Some(worker) => worker.stop(&self.color),
-            None => drop(
-                self.color
-                    .stop(|_: &Event| shared.count_shed(Poster::Outside)),
-            ),
+            None => drop(self.color.stop()),
         });
     }
 }

@@ -97,6 +97,41 @@ fn loom_a_color_that_is_stopped_ends_its_state_once() {
     });
 }
 
+/// A color is stopped while somebody else owns it, looks ahead into its inbox and runs it:
+/// what is in the inbox is dropped by its owner, and by nobody else.
+#[test]
+fn loom_what_is_in_a_color_that_is_stopped_its_owner_drops() {
+    struct DroppedOn(thread::ThreadId, Counted);
+    impl Drop for DroppedOn {
+        fn drop(&mut self) {
+            assert_eq!(thread::current().id(), self.0, "dropped by its owner");
+            self.1.touched.add(1);
+        }
+    }
+    loom::model(|| {
+        let (shared, drops) = (shared(1), Drops::new());
+        let (worker, here) = (lone_worker(&shared, 0), thread::current().id());
+        let color = colored(&shared, 0, Watched::new());
+        let post = |color: &Colored<Watched>, value| {
+            let captured = DroppedOn(here, drops.counted());
+            let event = new_event(color, move |state| {
+                state.add(value);
+                drop(captured);
+            });
+            color.color_ref().deliver(event).ok().flatten()
+        };
+        let owner = post(&color, 1).expect("the color is idle");
+        assert!(post(&color, 2).is_none());
+        let other = color.clone();
+        let stopping = thread::spawn(move || other.stop(crate::color::Pending::Drop));
+        owner.prefetch_inbox(1);
+        run_to_the_end(&worker, owner);
+        stopping.join().unwrap();
+        assert_eq!(drops.count(), 2);
+        drop(color);
+    });
+}
+
 /// The same where events wait in one queue: the worker that has taken one from it runs it or
 /// finds the color stopped.
 #[test]

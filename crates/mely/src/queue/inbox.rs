@@ -1,6 +1,7 @@
 //! A one-word inbox that many threads push to and one owner empties.
 //!
-//! The word is *closed*, *open and empty*, or the newest element of a chain. The
+//! The word is *closed*, *open and empty*, or the newest element of a chain; an open one may
+//! be *barred*, which refuses all that comes later and leaves what is there to the owner. The
 //! same protocol serves twice (`docs/protocols.md` has the proof by cases):
 //!
 //! | inbox of | closed means | who finds it closed must |
@@ -15,7 +16,7 @@ use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 
 use mely_sched::{Linked, List};
 
-use crate::machine::sync::AtomicPtr;
+use crate::machine::sync::{AtomicPtr, load_untold};
 
 /// What a push found.
 #[derive(Debug, PartialEq, Eq)]
@@ -24,17 +25,17 @@ pub(crate) enum Pushed<P> {
     Queued,
     /// The inbox was closed and is now open: the pusher must act.
     Opened,
-    /// The inbox is shut for good; here is the element back.
-    Shut(P),
+    /// The inbox is barred; here is the element back.
+    Barred(P),
 }
 
-/// What is in an inbox.
+/// What an owner found who could not close.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Content {
-    Nothing,
+pub(crate) enum Left {
+    /// Elements, to be taken first.
     Elements,
-    /// It is shut for good.
-    Shut,
+    /// Nothing, nor will anything come: it is barred, and the caller has been its last owner.
+    Barred,
 }
 
 /// A chain of elements behind one atomic word.
@@ -72,16 +73,32 @@ impl<P: Linked> Inbox<P> {
     /// Every element is aligned to more than two bytes, so 1 is never one of them.
     const fn open_empty() -> *mut P::Target {
         const { assert!(align_of::<P::Target>() > 2) };
-        ptr::without_provenance_mut(1)
+        ptr::without_provenance_mut(Self::OPEN_EMPTY)
     }
 
-    /// Nor is 2.
-    const fn shut() -> *mut P::Target {
-        ptr::without_provenance_mut(2)
+    /// As *open and empty*, but barred.
+    const fn barred_empty() -> *mut P::Target {
+        ptr::without_provenance_mut(Self::OPEN_EMPTY | Self::BAR)
     }
 
-    fn is_element(word: *mut P::Target) -> bool {
-        word.addr() > 2
+    const OPEN_EMPTY: usize = 1;
+
+    /// Marks an open inbox as barred, whatever is in it: no element has this bit.
+    const BAR: usize = 2;
+
+    fn has_bar(word: *mut P::Target) -> bool {
+        word.addr() & Self::BAR != 0
+    }
+
+    /// Whether there is a chain, of an inbox that is barred or is not.
+    fn is_chain(word: *mut P::Target) -> bool {
+        word.addr() > Self::OPEN_EMPTY | Self::BAR
+    }
+
+    /// The newest element of a chain.
+    fn newest(word: *mut P::Target) -> Option<NonNull<P::Target>> {
+        let element = NonNull::new(word.map_addr(|word| word & !Self::BAR));
+        element.filter(|_| Self::is_chain(word))
     }
 
     /// Sets an inbox that nobody else can reach and that is empty.
@@ -120,11 +137,12 @@ impl<P: Linked> Inbox<P> {
         // Relaxed: the exchange below has the ordering.
         let mut word = self.word.load(Relaxed);
         loop {
-            if word == Self::shut() {
+            // Only what is no less than an element need be looked at for the bar.
+            let next = NonNull::new(word).filter(|_| word.addr() > Self::OPEN_EMPTY);
+            if next.is_some() && Self::has_bar(word) {
                 // SAFETY: `raw` has just come from `into_raw`.
-                return Pushed::Shut(unsafe { P::from_raw(raw) });
+                return Pushed::Barred(unsafe { P::from_raw(raw) });
             }
-            let next = Self::is_element(word).then(|| NonNull::new(word)).flatten();
             // SAFETY: `raw` is live and ours until the exchange succeeds.
             unsafe { P::link(raw) }.set(next);
             // Release pairs with the acquire of `take`: the taker sees the element
@@ -147,7 +165,7 @@ impl<P: Linked> Inbox<P> {
     pub(crate) fn has_elements(&self) -> bool {
         // Relaxed: a thread sees its own pushes in any case, and who needs the
         // elements goes through `take`.
-        Self::is_element(self.word.load(Relaxed))
+        Self::is_chain(self.word.load(Relaxed))
     }
 
     /// For the owner, ahead of [`take`](Self::take): shows the element behind `behind`
@@ -159,53 +177,44 @@ impl<P: Linked> Inbox<P> {
     #[inline]
     pub(crate) fn look(&self, behind: usize, look: impl FnOnce(*const P::Target)) {
         // Acquire pairs with the release of every push in the chain.
-        let mut at = self.word.load(Acquire);
+        let word = self.word.load(Acquire);
+        if Self::has_bar(word) {
+            // They are not run.
+            return;
+        }
+        let mut at = Self::newest(word);
         for _ in 0..behind {
-            if !Self::is_element(at) {
-                return;
-            }
-            let Some(element) = NonNull::new(at) else {
-                return;
-            };
+            let Some(element) = at else { return };
             // SAFETY: only the owner, the caller, takes elements out, so this one is
             // live; its link was set before it was pushed, and stays.
-            let next = unsafe { P::link(element) }.get();
-            at = next.map_or(ptr::null_mut(), NonNull::as_ptr);
+            at = unsafe { P::link(element) }.get();
         }
-        if Self::is_element(at) {
-            look(at);
+        if let Some(at) = at {
+            look(at.as_ptr());
         }
     }
 
-    /// Whether a push would be the first thing to do for whoever owns it: it has no elements,
-    /// and is not shut.
+    /// Whether it has no elements and is not barred: a push would be the first thing to do for
+    /// whoever owns it. As exact as [`has_elements`](Self::has_elements).
     #[inline]
     pub(crate) fn is_quiet(&self) -> bool {
         // Relaxed: as above.
-        self.word.load(Relaxed).addr() < Self::shut().addr()
+        self.word.load(Relaxed).addr() <= Self::OPEN_EMPTY
     }
 
-    /// What is in it, by one look; exact as far as [`has_elements`](Self::has_elements) is.
+    /// Whether it is barred. Who learns that from whoever barred it sees it.
     #[inline]
-    pub(crate) fn content(&self) -> Content {
-        // Relaxed: as above.
-        Self::content_of(self.word.load(Relaxed))
+    pub(crate) fn is_barred(&self) -> bool {
+        // Acquire pairs with the release of `bar`. A simulation would count what it costs.
+        Self::has_bar(load_untold(&self.word))
     }
 
-    fn content_of(word: *mut P::Target) -> Content {
-        match Self::is_element(word) {
-            true => Content::Elements,
-            false if word == Self::shut() => Content::Shut,
-            false => Content::Nothing,
-        }
-    }
-
-    /// Takes all elements, oldest first. Leaves an open inbox open and a closed one
-    /// closed.
+    /// Takes all elements, oldest first, of an inbox that is not barred. Leaves an open inbox
+    /// open and a closed one closed.
     #[inline]
     pub(crate) fn take(&self) -> List<P> {
         let mut word = self.word.load(Relaxed);
-        while Self::is_element(word) {
+        while Self::is_chain(word) && !Self::has_bar(word) {
             // Acquire pairs with the release of every push in the chain (each push
             // is a read-modify-write, so they form one release sequence). Release
             // makes a pusher that finds the empty inbox see what its owner did.
@@ -213,18 +222,27 @@ impl<P: Linked> Inbox<P> {
                 .word
                 .compare_exchange_weak(word, Self::open_empty(), AcqRel, Relaxed);
             match taken {
-                Ok(newest) => {
-                    let Some(newest) = NonNull::new(newest) else {
-                        break;
-                    };
-                    // SAFETY: the exchange took the whole chain, element by element
-                    // given up in `push`; nobody else can reach it now.
-                    return unsafe { List::from_reversed(newest) };
-                }
+                // SAFETY: the exchange took the whole chain.
+                Ok(chain) => return unsafe { Self::list_of(chain) },
                 Err(found) => word = found,
             }
         }
         List::new()
+    }
+
+    /// What was in it, oldest first.
+    ///
+    /// # Safety
+    ///
+    /// The caller has just exchanged this word for one without elements.
+    #[inline]
+    unsafe fn list_of(word: *mut P::Target) -> List<P> {
+        match Self::newest(word) {
+            // SAFETY: element by element was given up in `push`, and only one exchange takes
+            // the chain: nobody else can reach it now.
+            Some(newest) => unsafe { List::from_reversed(newest) },
+            None => List::new(),
+        }
     }
 
     /// Whether it is open and empty, as a read-modify-write: a later push sees what
@@ -237,39 +255,49 @@ impl<P: Linked> Inbox<P> {
             .is_ok()
     }
 
-    /// Closes an open and empty inbox; `false` if there are elements to take first, or it is
-    /// shut.
+    /// Closes an open and empty inbox; says what there is if it could not be closed.
     #[inline]
-    pub(crate) fn close(&self) -> bool {
-        self.try_close().is_ok()
-    }
-
-    /// The same, with what is in it if it could not be closed.
-    #[inline]
-    pub(crate) fn try_close(&self) -> Result<(), Content> {
+    pub(crate) fn close(&self) -> Result<(), Left> {
         // Release pairs with the acquire of `open` and `push`. Acquire orders the
         // owner's later looks elsewhere after the closing.
-        self.word
-            .compare_exchange(Self::open_empty(), Self::closed(), AcqRel, Relaxed)
-            .map(drop)
-            .map_err(Self::content_of)
+        let closed =
+            self.word
+                .compare_exchange(Self::open_empty(), Self::closed(), AcqRel, Relaxed);
+        match closed {
+            Ok(_) => Ok(()),
+            Err(found) if found == Self::barred_empty() => Err(Left::Barred),
+            Err(_) => Err(Left::Elements),
+        }
     }
 
-    /// Shuts the inbox for good, and returns what was in it.
+    /// Refuses all that comes from now on, by whomever; what is there stays for the owner.
+    /// Whoever gets `true` has found it closed, and is its owner from then on.
+    pub(crate) fn bar(&self) -> bool {
+        // Relaxed: the exchange below has the ordering.
+        let mut word = self.word.load(Relaxed);
+        loop {
+            let barred = match Self::is_chain(word) {
+                true => word.map_addr(|word| word | Self::BAR),
+                false => Self::barred_empty(),
+            };
+            // Acquire as in `open`, for who becomes the owner. Release pairs with the acquire
+            // of `is_barred`, and keeps the pushes of the chain in one release sequence.
+            match self
+                .word
+                .compare_exchange_weak(word, barred, AcqRel, Relaxed)
+            {
+                Ok(found) => return found == Self::closed(),
+                Err(found) => word = found,
+            }
+        }
+    }
+
+    /// For the owner: bars it, and takes what is in it.
     pub(crate) fn shut_down(&self) -> List<P> {
-        self.shut_by_any().0
-    }
-
-    /// The same, by whomever: whether it was closed, too. Then the caller is its owner, the
-    /// last one.
-    pub(crate) fn shut_by_any(&self) -> (List<P>, bool) {
-        let word = self.word.swap(Self::shut(), AcqRel);
-        let elements = match NonNull::new(word) {
-            // SAFETY: the swap took the whole chain, as in `take`.
-            Some(newest) if Self::is_element(word) => unsafe { List::from_reversed(newest) },
-            _ => List::new(),
-        };
-        (elements, word == Self::closed())
+        // As in `take`.
+        let word = self.word.swap(Self::barred_empty(), AcqRel);
+        // SAFETY: the swap took the whole chain.
+        unsafe { Self::list_of(word) }
     }
 
     /// Whether it is closed: a hint.
@@ -280,110 +308,11 @@ impl<P: Linked> Inbox<P> {
 
 impl<P: Linked> Drop for Inbox<P> {
     fn drop(&mut self) {
-        drop(self.take());
+        if self.has_elements() {
+            drop(self.shut_down());
+        }
     }
 }
 
 #[cfg(all(test, not(loom)))]
-mod tests {
-    use super::*;
-    use core::cell::Cell;
-    use mely_sched::Link;
-
-    #[derive(Debug, PartialEq, Eq)]
-    struct Number(Box<NumberTarget>);
-
-    #[derive(Debug, PartialEq, Eq)]
-    struct NumberTarget {
-        link: Link<NumberTarget>,
-        value: u64,
-    }
-
-    fn number(value: u64) -> Number {
-        Number(Box::new(NumberTarget {
-            link: Cell::new(None),
-            value,
-        }))
-    }
-
-    // SAFETY: plain data, reached by its owner alone.
-    unsafe impl Send for Number {}
-
-    // SAFETY: a box leaked and taken back; the link is a plain field of it.
-    unsafe impl Linked for Number {
-        type Target = NumberTarget;
-
-        fn into_raw(self) -> NonNull<NumberTarget> {
-            NonNull::from(Box::leak(self.0))
-        }
-
-        unsafe fn from_raw(raw: NonNull<NumberTarget>) -> Self {
-            // SAFETY: `raw` was leaked by `into_raw`.
-            Self(unsafe { Box::from_raw(raw.as_ptr()) })
-        }
-
-        unsafe fn link<'a>(raw: NonNull<NumberTarget>) -> &'a Link<NumberTarget> {
-            // SAFETY: the caller vouches that `raw` is live; only the link is reached.
-            unsafe { &(*raw.as_ptr()).link }
-        }
-    }
-
-    fn values(list: &List<Number>) -> Vec<u64> {
-        std::iter::from_fn(|| list.pop_front())
-            .map(|n| n.0.value)
-            .collect()
-    }
-
-    #[test]
-    fn inbox_walks_through_its_states() {
-        let inbox = Inbox::new_closed();
-        assert!(inbox.is_closed() && !inbox.close());
-        assert_eq!(inbox.push(number(1)), Pushed::Opened);
-        assert_eq!(inbox.push(number(2)), Pushed::Queued);
-        assert!(inbox.has_elements() && !inbox.close() && !inbox.open());
-        assert_eq!(values(&inbox.take()), [1, 2]);
-        assert!(inbox.take().is_empty() && inbox.close());
-        assert!(inbox.open() && !inbox.open());
-        assert_eq!(inbox.push(number(3)), Pushed::Queued);
-    }
-
-    #[test]
-    fn inbox_gives_back_what_comes_after_it_is_shut() {
-        let inbox = Inbox::new_open();
-        assert_eq!(inbox.push(number(1)), Pushed::Queued);
-        assert_eq!(values(&inbox.shut_down()), [1]);
-        assert_eq!(inbox.push(number(2)), Pushed::Shut(number(2)));
-        assert!(!inbox.open() && !inbox.close() && inbox.take().is_empty());
-        assert!(inbox.content() == Content::Shut && !inbox.is_quiet());
-        let (left, was_closed) = inbox.shut_by_any();
-        assert!(left.is_empty() && !was_closed);
-        assert!(Inbox::<Number>::new_closed().shut_by_any().1);
-    }
-
-    #[test]
-    fn inbox_takes_from_a_closed_one_leave_it_closed() {
-        let inbox = Inbox::<Number>::new_closed();
-        assert!(inbox.take().is_empty() && inbox.is_closed());
-    }
-
-    #[test]
-    fn inbox_of_two_pushers_keeps_the_order_of_each() {
-        const EACH: u64 = if cfg!(miri) { 30 } else { 20_000 };
-        let inbox = Inbox::new_closed();
-        let mut seen = [0, EACH];
-        std::thread::scope(|scope| {
-            for base in [0, EACH] {
-                let inbox = &inbox;
-                scope.spawn(move || (base..base + EACH).for_each(|v| drop(inbox.push(number(v)))));
-            }
-            while seen != [EACH, 2 * EACH] {
-                for value in values(&inbox.take()) {
-                    let next = &mut seen[usize::from(value >= EACH)];
-                    assert_eq!(value, *next);
-                    *next += 1;
-                }
-                std::hint::spin_loop();
-            }
-        });
-    }
-}
+mod tests;

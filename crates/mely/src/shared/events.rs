@@ -36,10 +36,7 @@ impl Shared {
         waiter: &mut impl Waiter,
         posted: Posted,
     ) -> Result<Option<Appended>, Event> {
-        let mut posted = posted;
-        if posted.is_stopped() {
-            return Err(posted.into_event());
-        }
+        let mut posted = posted.unless_stopped()?;
         loop {
             let home = posted.home();
             posted = match self.remotes[home].fifo.append(waiter, home, posted) {

@@ -292,7 +292,7 @@ impl Shared {
         match remote.mailbox.push(color) {
             Pushed::Opened => remote.driver.wake(),
             Pushed::Queued => {}
-            Pushed::Shut(color) => drop(color),
+            Pushed::Barred(color) => drop(color),
         }
     }
 
@@ -305,7 +305,7 @@ impl Shared {
             // Acquire pairs with the release in the worker before a long event.
             Pushed::Queued if remote.busy_long.load(Acquire) => self.wake_a_thief(),
             Pushed::Queued => {}
-            Pushed::Shut(color) => drop(color),
+            Pushed::Barred(color) => drop(color),
         }
     }
 

@@ -4,8 +4,7 @@
 use core::cell::Cell;
 
 use super::Worker;
-use crate::event::{Event, Place};
-use crate::machine::panics::drop_refused;
+use crate::event::Place;
 use crate::shared::admission::Poster;
 use crate::shared::{ColorRef, Lent, OwnedColor};
 
@@ -89,27 +88,5 @@ impl Worker {
     #[inline]
     pub(super) fn running_of(&self, color: &ColorRef) -> Option<Lent> {
         self.running.lend().filter(|running| running.is_of(color))
-    }
-
-    /// Drops an event of a color that was stopped.
-    #[cold]
-    pub(crate) fn shed(&self, refused: Event) {
-        self.shared.count_shed(self.poster());
-        drop_refused(refused);
-    }
-
-    /// Stops a color: whoever posts to it is refused from now on, and what has not begun is
-    /// dropped. Of a color that another worker runs it may go on with its batch.
-    pub(crate) fn stop(&self, color: &ColorRef) {
-        let count = |_: &Event| self.remote().counts.events.shed.add(1);
-        let owner = color.stop(count);
-        if let Some(running) = self.running_of(color) {
-            if let Some(next) = self.next.take() {
-                running.unreserve();
-                self.shed(next);
-            }
-            running.discard(u32::MAX, count);
-        }
-        drop(owner);
     }
 }

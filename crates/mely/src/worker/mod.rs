@@ -3,6 +3,7 @@
 //! [`Worker::step`] is all there is to scheduling; the thread loop, and the
 //! simulator in its place, only call it and sleep when it says so.
 
+mod ending;
 mod fifo;
 mod frame;
 mod long;

@@ -8,13 +8,10 @@ use mely_sched::{CoreQueue, ReadyColor, Ticketed};
 use super::frame::Frame;
 use super::turn::{Following, InARow, Turn};
 use super::{POLL_INTERVAL_CYCLES, TURN_CYCLES, Worker};
-use crate::cell::{Content, OnPanic};
 use crate::cost::handlers::Manner;
 use crate::event::Event;
 use crate::event::handler::HandlerId;
-use crate::machine::panics::drop_safely;
 use crate::machine::probe::{self, Work};
-use crate::shared::colors::POLL_COLOR;
 use crate::shared::ready::Ready;
 use crate::shared::{OwnedColor, Phase};
 
@@ -92,7 +89,7 @@ impl Worker {
 
     /// Fetches ahead what is in the inboxes of the colors that follow one whose inbox
     /// is not empty: they are likely to be alike.
-    fn fetch_inboxes(&self) {
+    pub(super) fn fetch_inboxes(&self) {
         self.ready.with(|ready| {
             for ahead in 1 + PREFETCH_STATES..PREFETCH_COLORS {
                 look_ahead(ready, ahead, |color| {
@@ -106,8 +103,8 @@ impl Worker {
     /// the turns that follow without care.
     fn run_turn(&self, color: OwnedColor, fresh: bool) {
         let remote = self.remote();
-        let posts = color.posts();
-        if posts == Content::Elements {
+        let has_posts = color.has_posts();
+        if has_posts {
             self.fetch_inboxes();
         }
         let batch = self.shared.config.batch;
@@ -115,7 +112,7 @@ impl Worker {
         if color.home() != self.index {
             self.settle_stolen(&color);
         }
-        if color.is_poisoned() || posts == Content::Shut {
+        if color.is_poisoned() || (has_posts && color.is_stopped()) {
             self.shed_pending(&color);
             self.end_turn(color);
             return;
@@ -144,30 +141,10 @@ impl Worker {
         }
     }
 
-    /// Drops the pending events of a color that was poisoned or stopped.
-    #[cold]
-    fn shed_pending(&self, color: &OwnedColor) {
-        // Only those that are there: their destructors may post more, for ever.
-        self.take_inbox(color);
-        color.discard(color.len(), |_| self.remote().counts.events.shed.add(1));
-    }
-
     /// Moves what others posted to a color to its pending events.
     #[inline]
     pub(super) fn take_inbox(&self, color: &OwnedColor) {
         color.take_inbox(|e| self.costs.weigh_new(e));
-    }
-
-    /// Queues a color again if more of its events wait, and gives it up if not.
-    #[inline]
-    fn end_turn(&self, color: OwnedColor) {
-        if let Some(next) = self.next.take() {
-            color.put_back(next);
-        }
-        if let Err(color) = color.release(self.cells()) {
-            self.take_inbox(&color);
-            self.make_ready(Ready::Color(color));
-        }
     }
 
     /// Runs the turn of the running color, and then those of other colors for as long as
@@ -192,10 +169,8 @@ impl Worker {
             }
             turn.follow(self.begin_turn(next.time_left_cycles()), self.ran.get());
             if let Ready::Color(color) = next.into_color() {
-                match color.posts() {
-                    Content::Nothing => {}
-                    Content::Elements => self.fetch_inboxes(),
-                    Content::Shut => self.shed_pending(&color),
+                if color.has_posts() {
+                    self.meet_posts(&color);
                 }
                 self.running.put(color);
             }
@@ -362,38 +337,5 @@ impl Worker {
             true => self.costs.sample_after_move(id, cycles, counts),
             false => self.costs.sample(id, cycles, counts),
         }
-    }
-
-    /// Counts a panic, and does what the runtime was told to do after one. Whether the
-    /// color is poisoned now.
-    fn after_panic(&self, panic: Box<dyn std::any::Any + Send>) -> bool {
-        self.ready.take_back();
-        self.end_trace_by_panic();
-        self.end_long_event();
-        let remote = self.remote();
-        remote.counts.panics.add(1);
-        let running = usize::try_from(remote.counts.running.get()).unwrap_or(0);
-        if let Some(counts) = remote.handlers.get(running) {
-            counts.panics.add(1);
-        }
-        let (color, of_runtime) = (self.running.lend(), self.shared.config.on_panic);
-        match color.map_or(of_runtime, |color| color.after_panic(of_runtime)) {
-            OnPanic::Continue => {}
-            OnPanic::PoisonColor => {
-                // All readiness goes through the color of a single reactor.
-                let poll = self
-                    .shared
-                    .single()
-                    .is_some()
-                    .then_some(u64::from(POLL_COLOR));
-                if let Some(color) = color.filter(|color| Some(color.id()) != poll) {
-                    color.poison();
-                }
-            }
-            OnPanic::Abort => std::process::abort(),
-        }
-        drop_safely(panic);
-        let color = self.running.lend();
-        color.is_none_or(|color| color.is_poisoned())
     }
 }

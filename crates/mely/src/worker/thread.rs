@@ -131,7 +131,7 @@ impl Worker {
         let running = self.shared.phase() == Phase::Running;
         self.look_at_core(Footing::lie_down);
         self.fire_timers(running);
-        if self.private_colors() > 0 || !self.pinned.is_empty() || !remote.mailbox.close() {
+        if self.private_colors() > 0 || !self.pinned.is_empty() || remote.mailbox.close().is_err() {
             return;
         }
         probe::lie_down(true);

@@ -9,6 +9,7 @@ mod build;
 mod calls;
 mod checkers;
 mod colors;
+mod ends;
 mod fairness;
 mod fifo;
 mod held_up;

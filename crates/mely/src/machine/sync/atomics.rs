@@ -123,4 +123,10 @@ impl<T> AtomicPtr<T> {
     }
 
     common!(*mut T);
+
+    /// Reads it, with acquire, and tells nobody.
+    #[inline]
+    pub(crate) fn load_untold(&self) -> *mut T {
+        self.0.load(Ordering::Acquire)
+    }
 }

@@ -47,6 +47,15 @@ pub(crate) use loom::thread::yield_now as give_way;
 #[cfg(not(loom))]
 pub(crate) use std::thread::yield_now as give_way;
 
+/// Reads, with acquire, what a simulator is not told of.
+#[inline]
+pub(crate) fn load_untold<T>(pointer: &AtomicPtr<T>) -> *mut T {
+    #[cfg(feature = "virtual")]
+    return pointer.load_untold();
+    #[cfg(not(feature = "virtual"))]
+    pointer.load(std::sync::atomic::Ordering::Acquire)
+}
+
 /// Locks beside the protocols that loom searches: the standard library's, but a
 /// simulator's where nothing may block the one thread that it has.
 pub(crate) mod plain {

@@ -1,0 +1,102 @@
+//! How turns end: with a color that goes on later or is given up, with a panic, or because the
+//! color was stopped.
+
+use super::Worker;
+use crate::cell::OnPanic;
+use crate::event::Event;
+use crate::machine::panics::{drop_refused, drop_safely};
+use crate::shared::colors::POLL_COLOR;
+use crate::shared::ready::Ready;
+use crate::shared::{ColorRef, OwnedColor};
+
+impl Worker {
+    /// Queues a color again if more of its events wait, and gives it up if not.
+    #[inline]
+    pub(super) fn end_turn(&self, color: OwnedColor) {
+        if let Some(next) = self.next.take() {
+            color.put_back(next);
+        }
+        if let Err(color) = color.release(self.cells()) {
+            if color.has_posts() && color.is_stopped() {
+                return self.end_stopped(color);
+            }
+            self.take_inbox(&color);
+            self.make_ready(Ready::Color(color));
+        }
+    }
+
+    /// Gives up a color that was stopped, with what is pending.
+    #[cold]
+    pub(super) fn end_stopped(&self, color: OwnedColor) {
+        self.shed_pending(&color);
+        drop(color);
+    }
+
+    /// Counts a panic, and does what the runtime was told to do after one. Whether the
+    /// color is poisoned now.
+    pub(super) fn after_panic(&self, panic: Box<dyn std::any::Any + Send>) -> bool {
+        self.ready.take_back();
+        self.end_trace_by_panic();
+        self.end_long_event();
+        let remote = self.remote();
+        remote.counts.panics.add(1);
+        let running = usize::try_from(remote.counts.running.get()).unwrap_or(0);
+        if let Some(counts) = remote.handlers.get(running) {
+            counts.panics.add(1);
+        }
+        let (color, of_runtime) = (self.running.lend(), self.shared.config.on_panic);
+        match color.map_or(of_runtime, |color| color.after_panic(of_runtime)) {
+            OnPanic::Continue => {}
+            OnPanic::PoisonColor => {
+                // All readiness goes through the color of a single reactor.
+                let poll = self
+                    .shared
+                    .single()
+                    .is_some()
+                    .then_some(u64::from(POLL_COLOR));
+                if let Some(color) = color.filter(|color| Some(color.id()) != poll) {
+                    color.poison();
+                }
+            }
+            OnPanic::Abort => std::process::abort(),
+        }
+        drop_safely(panic);
+        let color = self.running.lend();
+        color.is_none_or(|color| color.is_poisoned())
+    }
+
+    /// Begins the turn of a color that others have posted to, or stopped.
+    pub(super) fn meet_posts(&self, color: &OwnedColor) {
+        match color.is_stopped() {
+            true => self.shed_pending(color),
+            false => self.fetch_inboxes(),
+        }
+    }
+
+    /// Drops the pending events of a color that was poisoned or stopped.
+    #[cold]
+    pub(super) fn shed_pending(&self, color: &OwnedColor) {
+        color.discard(|_| self.remote().counts.events.shed.add(1));
+    }
+
+    /// Drops an event of a color that was stopped.
+    #[cold]
+    pub(crate) fn shed(&self, refused: Event) {
+        self.shared.count_shed(self.poster());
+        drop_refused(refused);
+    }
+
+    /// Stops a color: whoever posts to it is refused from now on. If it is the one that is
+    /// being run, nothing of what is pending begins.
+    pub(crate) fn stop(&self, color: &ColorRef) {
+        let owner = color.stop();
+        if let Some(running) = self.running_of(color) {
+            if let Some(next) = self.next.take() {
+                running.unreserve();
+                self.shed(next);
+            }
+            running.discard(|_| self.remote().counts.events.shed.add(1));
+        }
+        drop(owner);
+    }
+}
