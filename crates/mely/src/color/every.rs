@@ -95,7 +95,7 @@ where
 {
     fn run(mut self, state: &mut T, cx: &mut Context<'_, T>) {
         // Cancelled meanwhile, it does not begin.
-        self.began = self.timer.is_pending();
+        self.began = self.timer.begin_on(cx.worker());
         if let Some(every) = self.every.as_mut().filter(|_| self.began) {
             (every.call)(state, cx);
         }
@@ -119,6 +119,20 @@ where
             self.timer.cancel();
             drop_safely(every);
         }
+    }
+}
+
+impl Timer {
+    /// Cancels the event, and drops it. Returns whether that was in time: `true` means
+    /// that the event will not run; `false` that it was posted, or cancelled, before.
+    ///
+    /// Of an event that comes again and again none comes after one that has begun, and `true`
+    /// means that none will begin any more; `false` that one is about to begin or being run
+    /// elsewhere, the last one, or that it was over. The event itself is told `true`.
+    pub fn cancel(&self) -> bool {
+        worker::with_current(self.shared(), |worker| {
+            self.cancel_on(worker.map(Worker::index))
+        })
     }
 }
 
@@ -170,8 +184,8 @@ impl<T: Send + 'static> Colored<T> {
     ///     }
     /// });
     /// while !done.with(|done| *done) {}
-    /// assert!(timer.cancel());
-    /// assert!(ticks.with(|n| *n) >= 3);
+    /// timer.cancel();
+    /// assert!(!timer.is_pending() && ticks.with(|n| *n) >= 3);
     /// # Ok::<(), mely::BuildError>(())
     /// ```
     pub fn post_every<F>(&self, period: Duration, event: F) -> Timer

@@ -179,3 +179,61 @@ fn loom_a_repeating_timer_ends() {
         assert_eq!(drops.count(), 1);
     });
 }
+
+/// The event of a repeating timer is over before who fired it comes back.
+#[test]
+fn loom_a_repeating_timer_goes_on_whoever_runs_its_event() {
+    loom::model(|| {
+        let shared = shared(1);
+        let worker = lone_worker(&shared, 0);
+        let color = colored(&shared, 0, Watched::new());
+        let timer = color.post_every(Duration::from_secs(3_600), |list, _cx| {
+            list.add(1);
+        });
+        let now = shared.clock.now();
+        for _ in 0..3 {
+            assert!(timer.reset_at(now));
+            let run = |color: &ColorRef, event| {
+                let owner = color.deliver(event).ok().flatten();
+                run_to_the_end(&worker, owner.expect("the color is idle"));
+            };
+            assert!(shared.remotes[0].timers.fire(now, run).is_some());
+            assert!(timer.is_pending(), "nobody has cancelled it");
+        }
+        assert!(timer.cancel());
+    });
+}
+
+/// Somebody cancels a repeating timer whose event is posted: told that he was in time, he sees
+/// none begin.
+#[test]
+fn loom_a_repeating_timer_that_is_cancelled_in_time_does_not_begin() {
+    loom::model(|| {
+        let shared = shared(1);
+        let worker = lone_worker(&shared, 0);
+        let color = colored(&shared, 0, Watched::new());
+        let cancelled = Arc::new(loom::sync::atomic::AtomicBool::new(false));
+        let seen = Arc::clone(&cancelled);
+        let timer = color.post_every(Duration::from_secs(3_600), move |list, _cx| {
+            list.add(1);
+            assert!(!seen.load(SeqCst), "it begins after it was cancelled");
+        });
+        let now = shared.clock.now();
+        assert!(timer.reset_at(now));
+        let cancelling = {
+            let timer = timer.clone();
+            thread::spawn(move || {
+                if timer.cancel() {
+                    cancelled.store(true, SeqCst);
+                }
+            })
+        };
+        let run = |color: &ColorRef, event| {
+            let owner = color.deliver(event).ok().flatten();
+            run_to_the_end(&worker, owner.expect("the color is idle"));
+        };
+        shared.remotes[0].timers.fire(now, run);
+        cancelling.join().unwrap();
+        assert!(!timer.is_pending());
+    });
+}

@@ -10,6 +10,7 @@ mod calls;
 mod checkers;
 mod colors;
 mod ends;
+mod every;
 mod fairness;
 mod fifo;
 mod held_up;

@@ -169,8 +169,7 @@ impl Timers {
     /// of the runtime may have `post` drop the event.
     pub(crate) fn fire(&self, now: Instant, post: impl FnOnce(&ColorRef, Event)) -> Option<Due> {
         let claim = Claim::of(&self.fires)?;
-        let (_entry, found) = self.take_due(now)?;
-        let made = match found {
+        let made = match self.take_due(now)? {
             Found::Once(color, event) => Ok((color, event)),
             Found::Every(timer, post, fired) => post
                 .event(&timer, fired)
@@ -186,7 +185,7 @@ impl Timers {
                 drop(claim);
                 if let Some((timer, post)) = over {
                     // Its color is gone.
-                    timer.cancel();
+                    timer.cancel_on(None);
                     drop_safely(post);
                 }
                 Some(Due::NotPosted)
@@ -194,9 +193,9 @@ impl Timers {
         }
     }
 
-    /// Takes the next timer whose time has come, and what it has to post; one that was put
-    /// off is kept until then.
-    fn take_due(&self, now: Instant) -> Option<(Option<Delayed>, Found)> {
+    /// What the next timer whose time has come has to post; one that was put off is kept until
+    /// then. Its entry goes before anything is posted: what is posted may keep the timer anew.
+    fn take_due(&self, now: Instant) -> Option<Found> {
         let mut lock = lock(&self.kept);
         let kept = lock.as_mut()?;
         let due = kept.next_deadline().is_some_and(|at| at <= now);
@@ -219,7 +218,9 @@ impl Timers {
             Found::Once(..) | Found::Every(..) => {}
         }
         self.any.store(!kept.heap.is_empty(), Relaxed);
-        Some((entry, found))
+        drop(lock);
+        drop(entry);
+        Some(found)
     }
 
     /// Cancels all, and with `for_good` those that come later too.

@@ -29,6 +29,8 @@ enum Post {
     Every(Box<dyn Repeating>),
     /// Its event was posted, and brings it back.
     Away,
+    /// The same, and the event has begun, on this worker.
+    Begun(usize),
     Over,
 }
 
@@ -104,10 +106,8 @@ impl Timer {
         Self::new(Post::Every(post), shared, keeper, at)
     }
 
-    /// Cancels the event, and drops it. Returns whether that was in time: `true` means
-    /// that the event will not run; `false` that it was posted, or cancelled, before. Of an
-    /// event that comes again and again `true` means that none will begin any more.
-    pub fn cancel(&self) -> bool {
+    /// Cancels it on the thread of this worker, if it is one; see `Timer::cancel`.
+    pub(crate) fn cancel_on(&self, worker: Option<usize>) -> bool {
         let mut slot = self.slot();
         match std::mem::replace(&mut slot.post, Post::Over) {
             Post::Once(color, event) => {
@@ -122,9 +122,25 @@ impl Timer {
                 drop_safely(post);
             }
             Post::Away => {}
+            // That one may be about to begin, unless it is what cancels.
+            Post::Begun(on) => return worker == Some(on),
             Post::Over => return false,
         }
         true
+    }
+
+    /// Lets an event that comes again and again begin on this worker, unless it was cancelled.
+    pub(crate) fn begin_on(&self, worker: usize) -> bool {
+        let mut slot = self.slot();
+        let begins = matches!(slot.post, Post::Away);
+        if begins {
+            slot.post = Post::Begun(worker);
+        }
+        begins
+    }
+
+    pub(crate) fn shared(&self) -> &Arc<Shared> {
+        &self.0.shared
     }
 
     /// Whether the event is still to come, or to come again.
@@ -163,7 +179,7 @@ impl Timer {
                     slot.at = at;
                     return true;
                 }
-                Post::Away => {
+                Post::Away | Post::Begun(_) => {
                     slot.at = at;
                     slot.entry = slot.entry.wrapping_add(1);
                     return true;
@@ -211,7 +227,7 @@ impl Timer {
         };
         match slot.post {
             // Its event makes the entry when it is over.
-            Post::Away => Some((None, false)),
+            Post::Away | Post::Begun(_) => Some((None, false)),
             _ => Some((Some(entry), true)),
         }
     }
@@ -225,7 +241,7 @@ impl Timer {
         next: Instant,
     ) -> Result<Delayed, Box<dyn Repeating>> {
         let mut slot = self.slot();
-        if !matches!(slot.post, Post::Away) {
+        if !matches!(slot.post, Post::Away | Post::Begun(_)) {
             return Err(post);
         }
         slot.post = Post::Every(post);
@@ -312,7 +328,7 @@ impl Delayed {
                 let Slot { at, entry, .. } = *slot;
                 Found::Every(self.timer.clone(), post, Fired { at, entry })
             }
-            Post::Away | Post::Over => Found::Nothing,
+            Post::Away | Post::Begun(_) | Post::Over => Found::Nothing,
         }
     }
 
@@ -331,7 +347,7 @@ impl Delayed {
 impl Drop for Delayed {
     fn drop(&mut self) {
         if self.is_of_use() {
-            self.timer.cancel();
+            self.timer.cancel_on(None);
         }
     }
 }
