@@ -66,17 +66,21 @@ impl Registration {
         let Some(color) = Color::current() else {
             return Err(Error::OutsideColor.into());
         };
-        if watched.is_some() && self.ready.others_wait(way, waiter, cx.waker()) {
+        // One that was stopped does nothing for them.
+        let goes_on = watched.as_ref().is_some_and(|w| !w.color.is_stopped());
+        if goes_on && self.ready.others_wait(way, waiter, cx.waker()) {
             return Ok(());
         }
         // The watch before ends first: a descriptor is registered once. Its color, which
         // may have a state of the program, goes after the lock.
         self.ready.set_watched(false);
         let color_before = watched.take().map(Watched::end);
-        let ready = Arc::clone(&self.ready);
+        let [ready, told] = [(); 2].map(|()| Arc::clone(&self.ready));
         let come = move |(): &mut (), _: &mut mely::Context<'_>, edge| ready.come(edge);
+        // Those of other colors wait, too, who go on where this one is stopped.
+        let refused = move |edge| told.come(edge);
         // What is ready already is told by an event of its own.
-        let watch = Watch::new(Arc::clone(io) as Arc<_>, &color, &READY, come);
+        let watch = Watch::new_or(Arc::clone(io) as Arc<_>, &color, &READY, come, refused);
         let registered = watch.map(|watch| {
             self.ready.set_watched(true);
             *watched = Some(Watched { color, watch });

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use futures::FutureExt as _;
+use mely::{OnPanic, Pending};
 use mely_async::UdpSocket;
 
 use crate::support::colored;
@@ -79,5 +80,60 @@ fn one_that_gives_up_takes_no_datagram() {
         assert_eq!(receives.recv_from(&mut bytes).await.expect("it came").0, 3);
         let none = receives.try_recv_from(&mut bytes).expect_err("no more");
         assert_eq!(none.kind(), io::ErrorKind::WouldBlock);
+    });
+}
+
+/// The color that is told of readiness is stopped, or poisoned; the other one goes on. The
+/// future of the first, which waits, may still be there.
+#[test]
+fn a_socket_that_two_colors_wait_for_outlives_one_of_them() {
+    colored(|rt| async move {
+        for (is_kept, by_panic) in [(false, false), (true, false), (false, true), (true, true)] {
+            let (socket, to) = socket();
+            let socket = Arc::new(socket);
+            let options = rt.color_options().on_panic(OnPanic::PoisonColor);
+            let (first, second) = (options.fresh().expect("no home"), rt.fresh_color());
+            let shared = Arc::clone(&socket);
+            let mut waits = Box::pin(async move {
+                let mut bytes = [0; 4];
+                shared.recv_from(&mut bytes).await.map(drop)
+            });
+            // Polled there once; where it is kept, it is not dropped there.
+            let polled = first.spawn(async move {
+                assert!(futures::poll!(&mut waits).is_pending());
+                if !is_kept {
+                    waits.await.expect("no error");
+                    return None;
+                }
+                Some(waits)
+            });
+            let kept = match is_kept {
+                true => polled.await.expect("it was polled"),
+                false => None,
+            };
+            let shared = Arc::clone(&socket);
+            let (tell, told) = futures::channel::oneshot::channel();
+            let other = second.spawn(async move {
+                let mut bytes = [0; 4];
+                let mut waits = Box::pin(shared.recv_from(&mut bytes));
+                assert!(futures::poll!(&mut waits).is_pending());
+                tell.send(()).expect("somebody waits");
+                waits.await.map(|(count, _)| count)
+            });
+            told.await.expect("it waits");
+            match by_panic {
+                false => first.stop(Pending::Drop),
+                true => {
+                    let panics = |(): &mut (), _: &mut mely::Context<'_>| -> () {
+                        std::panic::resume_unwind(Box::new("planted by a test"))
+                    };
+                    assert!(first.call(panics).await.is_err());
+                }
+            }
+            let sends = std::net::UdpSocket::bind("127.0.0.1:0").expect("a socket");
+            sends.send_to(b"abcd", to).expect("room");
+            assert_eq!(other.await.expect("it ends").expect("no error"), 4);
+            drop(kept);
+        }
     });
 }

@@ -1,9 +1,10 @@
 //! The end of the runtime, and of what waits.
 
-use std::io::Read;
+use std::io::{Read, Write};
 use std::time::Duration;
 
 use futures::FutureExt as _;
+use mely::{CallError, OnPanic, Pending};
 use mely_async::{TcpListener, TcpStream, UdpSocket, UnixStream, sleep};
 
 use crate::support::{bounded, dropped, runtime};
@@ -80,6 +81,45 @@ fn a_task_that_ends_closes_what_it_has() {
             let (mut peer, _) = listener.accept().expect("a connection");
             connects.wait().expect("it ends");
             assert_eq!(peer.read(&mut [0]).expect("the end"), 0);
+        }
+    });
+}
+
+/// Its task waits for what the peer sends, as an event of a color that runs none any more.
+#[test]
+fn a_connection_of_a_color_that_was_stopped_or_poisoned_is_closed() {
+    bounded(|| {
+        for by_panic in [false, true] {
+            let rt = runtime(2);
+            let (mut peer, ours) = std::os::unix::net::UnixStream::pair().expect("a pair");
+            let options = rt.color_options().on_panic(OnPanic::PoisonColor);
+            let session = options.fresh().expect("no home");
+            let (alive, is_dropped) = dropped();
+            let (mut echo, reading) = (
+                UnixStream::from_std(ours).expect("a socket"),
+                session.clone(),
+            );
+            let reply = reading.spawn(async move {
+                let _alive = alive;
+                let mut byte = [0; 1];
+                while echo.read(&mut byte).await.is_ok_and(|count| count > 0) {
+                    echo.write_all(&byte).await.expect("room");
+                }
+            });
+            peer.write_all(b"x").expect("room");
+            peer.read_exact(&mut [0; 1]).expect("it is echoed");
+            match by_panic {
+                false => session.stop(Pending::Run),
+                true => {
+                    let panicked = session.try_with(|()| -> () {
+                        std::panic::resume_unwind(Box::new("planted by a test"))
+                    });
+                    assert!(panicked.is_err());
+                }
+            }
+            assert_eq!(reply.wait(), Err(CallError::Dropped));
+            assert!(is_dropped(), "the future is gone");
+            assert_eq!(peer.read(&mut [0; 1]).expect("the end"), 0);
         }
     });
 }

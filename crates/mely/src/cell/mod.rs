@@ -23,9 +23,9 @@ mod weak;
 
 use core::cell::Cell;
 use core::ptr::NonNull;
-use std::sync::OnceLock;
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{OnceLock, Weak};
 
 use mely_sched::{ColorQueue, Link};
 
@@ -40,7 +40,7 @@ pub(crate) use self::running::{Lent, Running};
 pub(crate) use self::states::{Anew, Make, Never};
 use self::weak::Anchor;
 pub(crate) use self::weak::WeakRef;
-use crate::cell::lives::{Lives, NO_STATES};
+use crate::cell::lives::{ENDED, EndsWithColor, Lives, NO_LIFE};
 use crate::cell::origin::Origin;
 use crate::event::{Event, StatePtr};
 use crate::machine::panics::drop_safely;
@@ -94,8 +94,8 @@ pub(crate) struct ColorCell<R: Realm> {
     pending: AtomicUsize,
     traits: Traits,
     realm: Arc<R>,
-    /// Where the states of the color are among those of its home; see [`Lives`].
-    states: AtomicU32,
+    /// Where that which ends with the color is, among that of its home; see [`Lives`].
+    life: AtomicU32,
     /// What weak references refer to, once there was one.
     anchor: OnceLock<Arc<Anchor<R>>>,
 }
@@ -163,7 +163,16 @@ impl<R: Realm> ColorRef<R> {
         if size_of::<T>() == 0 && !core::mem::needs_drop::<T>() && !M::CAN {
             return StatePtr::new(NonNull::dangling());
         }
-        self.lives().adopt(&self.cell().states, state, make)
+        self.lives().adopt(&self.cell().life, state, make)
+    }
+
+    /// Notes what is to end with the color: by which key; `None` if it was stopped, or has
+    /// ended.
+    pub(crate) fn list(&self, what: Weak<dyn EndsWithColor>) -> Option<usize> {
+        match self.is_stopped() {
+            true => None,
+            false => self.lives().list(&self.cell().life, what),
+        }
     }
 
     /// Counts one more pending event, unless the color is full.
@@ -265,7 +274,7 @@ impl<R: Realm> ColorCell<R> {
                 after_panic: AfterPanic::AsRuntime,
             },
             realm: Arc::clone(realm),
-            states: AtomicU32::new(NO_STATES),
+            life: AtomicU32::new(NO_LIFE),
             anchor: OnceLock::new(),
         })
     }
@@ -326,10 +335,13 @@ impl<R: Realm> ColorCell<R> {
         if has_anchor {
             cell.anchor.take();
         }
-        let states = core::mem::replace(cell.states.get_mut(), NO_STATES);
-        if states != NO_STATES {
-            let home = usize::from(cell.traits.home);
-            drop_safely(cell.realm.lives(home).take_states(states));
+        let life = *cell.life.get_mut();
+        if life != NO_LIFE {
+            if life != ENDED {
+                let home = usize::from(cell.traits.home);
+                drop_safely(cell.realm.lives(home).end_color(&cell.life));
+            }
+            *cell.life.get_mut() = NO_LIFE;
         }
         cell
     }

@@ -10,7 +10,8 @@ pub enum OnPanic {
     /// Loses that event only, counts it, and goes on with the next one.
     #[default]
     Continue,
-    /// Also drops all pending and later events of the color, counted as shed. Color 0 of
+    /// Also drops all pending and later events of the color, counted as shed, gives up its
+    /// tasks and cancels its timers. Color 0 of
     /// a runtime with a [single reactor](crate::ReactorKind::Single) goes on.
     PoisonColor,
     /// Ends the process.
@@ -42,11 +43,7 @@ impl<R: Realm> OwnedColor<R> {
     }
 
     fn renew_states(&self) -> bool {
-        let cell = self.cell();
-        let states = cell
-            .realm
-            .lives(usize::from(cell.traits.home))
-            .states_at(&cell.states);
+        let states = self.lives().states_at(&self.cell().life);
         // SAFETY: the owner, between two events, has the states to itself; they stay where
         // they are until the color ends, or the last worker of the runtime has ended.
         states.is_none_or(|states| unsafe { states.renew() })

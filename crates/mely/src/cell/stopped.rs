@@ -1,5 +1,6 @@
 //! Colors that were stopped: their inbox is barred, and the last owner ends their states.
 
+use super::lives::Lives;
 use super::{ColorRef, OwnedColor, Realm};
 use crate::event::Event;
 use crate::machine::panics::drop_safely;
@@ -31,12 +32,21 @@ impl<R: Realm> OwnedColor<R> {
         self.cell().inbox.is_barred()
     }
 
-    /// Ends the states of a color that was stopped and has no events: nobody will own it
-    /// again.
+    /// Ends the tasks, timers and states of a color that was stopped and has no events: nobody
+    /// will own it again.
     #[cold]
     pub(super) fn end_stopped(&self) {
+        drop_safely(self.lives().end_color(&self.cell().life));
+    }
+
+    /// Ends the tasks and timers of a color that runs no event any more.
+    pub(crate) fn end_listed(&self) {
+        drop_safely(self.lives().take_listed(&self.cell().life));
+    }
+
+    /// As of a reference.
+    pub(super) fn lives(&self) -> &Lives {
         let cell = self.cell();
-        let lives = cell.realm.lives(usize::from(cell.traits.home));
-        drop_safely(lives.take_states_at(&cell.states));
+        cell.realm.lives(usize::from(cell.traits.home))
     }
 }

@@ -8,7 +8,7 @@ use crate::event::Event;
 use crate::event::handler::Handler;
 use crate::machine::panics::drop_safely;
 use crate::shared::admission::Poster;
-use crate::shared::timers::{Delayed, Fired, Repeating, Timer};
+use crate::shared::timers::{Fired, Repeating, Timer};
 use crate::shared::{ColorRef, Phase};
 use crate::worker::{self, Worker};
 
@@ -148,12 +148,11 @@ impl<T: Send + 'static> Via<'_, T> {
         worker::with_current(shared, |worker| {
             let keeper = worker.map_or(usize::from(color.traits().home), Worker::index);
             let at = shared.after(period);
-            let timer = Timer::repeating(shared, keeper, at, Box::new(every));
+            let timer = Timer::repeating(keeper, at, color, Box::new(every));
             if shared.phase() == Phase::Running {
-                shared.set_timer(keeper, Delayed::new(at, timer.clone()));
-            } else {
-                timer.cancel();
+                return timer.set(color);
             }
+            timer.shed();
             timer
         })
     }

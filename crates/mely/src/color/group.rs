@@ -10,13 +10,14 @@ use std::sync::{Arc, Weak};
 use super::options::ColorOptions;
 use super::stop::Pending;
 use super::{Color, Colored, WeakColored};
-use crate::cell::lives::EndsWithRuntime;
+use crate::cell::lives::EndsWithColor;
+use crate::cell::origin::RuntimeNumber;
 use crate::color::error::CallError;
 use crate::color::reply::Reply;
-use crate::color::task::spawn_on;
+use crate::color::task::make_task;
 use crate::color::waits::wait_for;
 use crate::event::handler::HandlerOf;
-use crate::machine::panics::call_safely;
+use crate::machine::panics::{call_safely, drop_safely};
 use crate::machine::sync::{Condvar, Mutex, MutexGuard, lock, unpoison};
 use crate::shared::Shared;
 
@@ -25,7 +26,7 @@ enum Member {
     /// Not noted yet: it is being made.
     Begun,
     Color(WeakColored<()>),
-    Task(Weak<dyn EndsWithRuntime>),
+    Task(Weak<dyn EndsWithColor>),
 }
 
 #[derive(Default)]
@@ -34,7 +35,17 @@ struct Members {
     members: BTreeMap<u64, Member>,
     next: u64,
     stopped: Option<Pending>,
-    wakers: Vec<Waker>,
+    /// Of who awaits the end, by numbers as above.
+    wakers: BTreeMap<u64, Waker>,
+    /// That members are of. It only grows.
+    runtimes: Vec<RuntimeNumber>,
+}
+
+impl Members {
+    fn number(&mut self) -> u64 {
+        self.next += 1;
+        self.next
+    }
 }
 
 struct Inner {
@@ -81,14 +92,14 @@ impl Drop for Token {
         let member = members.members.remove(&self.key);
         let wakers = match members.members.is_empty() {
             true => std::mem::take(&mut members.wakers),
-            false => Vec::new(),
+            false => BTreeMap::new(),
         };
         if members.members.is_empty() {
             self.inner.over.notify_all();
         }
         drop(members);
         drop(member);
-        for waker in wakers {
+        for waker in wakers.into_values() {
             call_safely(|| waker.wake());
         }
     }
@@ -99,11 +110,15 @@ impl Inner {
         lock(&self.members)
     }
 
-    fn begin(self: &Arc<Self>) -> Token {
+    fn begin(self: &Arc<Self>, runtime: RuntimeNumber) -> Token {
         let mut members = self.lock();
-        let key = members.next;
-        members.next += 1;
+        let key = members.number();
         members.members.insert(key, Member::Begun);
+        if !members.runtimes.contains(&runtime) {
+            members.runtimes.push(runtime);
+            // Who waits, waits for this one, too.
+            self.over.notify_all();
+        }
         drop(members);
         let inner = Arc::clone(self);
         Token { inner, key }
@@ -152,7 +167,7 @@ impl Group {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn adopt<T: Send + 'static>(&self, color: Color, state: T) -> Colored<T> {
-        let token = self.inner.begin();
+        let token = self.inner.begin(color.color_ref().shared().number);
         let (key, weak) = (token.key, color.downgrade());
         // States are dropped newest first: the token is the last.
         drop(color.attach(token));
@@ -170,21 +185,18 @@ impl Group {
         Fut: Future + Send + 'static,
         Fut::Output: Send + 'static,
     {
-        let token = self.inner.begin();
+        let token = self.inner.begin(self.shared.number);
         let key = token.key;
         let color = ColorOptions::new(Arc::clone(&self.shared)).anywhere();
         let joined = Joined {
             future: Box::pin(future),
             _token: token,
         };
-        let reply = spawn_on(color, None, HandlerOf::<Fut>::HANDLER, joined);
-        if let Some(task) = reply.task()
-            && self
-                .inner
-                .note(key, Member::Task(Weak::clone(task)))
-                .is_some()
-        {
-            end_task(task);
+        let (task, reply) = make_task(color, None, HandlerOf::<Fut>::HANDLER, joined);
+        // Before it is posted: who stops the group from now on finds it.
+        match self.inner.note(key, Member::Task(task.weak())) {
+            Some(_) => task.refuse(),
+            None => task.begin(),
         }
         reply
     }
@@ -224,24 +236,35 @@ impl Group {
     ///
     /// # Errors
     ///
-    /// [`CallError::InsideHandler`] inside a handler of the same runtime, or of one that it
-    /// waits for: that could wait for itself.
+    /// [`CallError::InsideHandler`] inside a handler of the same runtime or that of a member, or
+    /// of one that they wait for: that could wait for itself.
     pub fn wait(&self) -> Result<(), CallError> {
-        let _waiting = wait_for(self.shared.number)?;
+        let mut waiting = vec![wait_for(self.shared.number)?];
+        let mut asked = 0;
         let mut members = self.inner.lock();
         while !members.members.is_empty() {
-            members = unpoison(self.inner.over.wait(members));
+            if let Some(&runtime) = members.runtimes.get(asked) {
+                drop(members);
+                waiting.push(wait_for(runtime)?);
+                asked += 1;
+                members = self.inner.lock();
+            } else {
+                members = unpoison(self.inner.over.wait(members));
+            }
         }
         Ok(())
     }
 
     /// The same as a future, for any async runtime.
     pub fn over(&self) -> GroupOver {
-        GroupOver(Arc::clone(&self.inner))
+        GroupOver {
+            inner: Arc::clone(&self.inner),
+            key: None,
+        }
     }
 }
 
-fn end_task(task: &Weak<dyn EndsWithRuntime>) {
+fn end_task(task: &Weak<dyn EndsWithColor>) {
     if let Some(task) = task.upgrade() {
         task.end();
     }
@@ -256,24 +279,38 @@ impl fmt::Debug for Group {
 
 /// Ready when a [`Group`] is over; see [`Group::over`].
 #[must_use = "nothing is waited for until it is awaited"]
-pub struct GroupOver(Arc<Inner>);
+pub struct GroupOver {
+    inner: Arc<Inner>,
+    /// By which its waker is known, once it has left one.
+    key: Option<u64>,
+}
 
 impl Future for GroupOver {
     type Output = ();
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        let over = self.get_mut();
         // The program's: cloned before the lock is taken, dropped after.
         let waker = cx.waker().clone();
-        let mut members = self.0.lock();
+        let mut members = over.inner.lock();
         if members.members.is_empty() {
             drop(members);
             return Poll::Ready(());
         }
-        if !members.wakers.iter().any(|other| other.will_wake(&waker)) {
-            members.wakers.push(waker);
-        }
+        let key = *over.key.get_or_insert_with(|| members.number());
+        let before = members.wakers.insert(key, waker);
         drop(members);
+        drop_safely(before);
         Poll::Pending
+    }
+}
+
+impl Drop for GroupOver {
+    fn drop(&mut self) {
+        if let Some(key) = self.key {
+            let waker = self.inner.lock().wakers.remove(&key);
+            drop_safely(waker);
+        }
     }
 }
 

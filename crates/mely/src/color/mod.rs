@@ -190,7 +190,8 @@ impl<T: Send + 'static> Colored<T> {
     }
 
     /// Posts an event at a time: never earlier, later by what the core is busy
-    /// with. The timer that is returned can cancel it. A shutdown cancels it too.
+    /// with. The timer that is returned can cancel it. A shutdown cancels it too, and so does
+    /// the end of a color that is [stopped](Self::stop).
     ///
     /// On a bounded color it counts as pending from the time that it is due, and is
     /// posted then even if the color is full.

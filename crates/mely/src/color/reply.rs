@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
-use crate::cell::lives::EndsWithRuntime;
+use crate::cell::lives::EndsWithColor;
 use crate::cell::origin::RuntimeNumber;
 use crate::color::error::CallError;
 use crate::color::waits::wait_for;
@@ -75,7 +75,7 @@ impl<R> Slot<R> {
 pub struct Reply<R> {
     slot: Arc<Slot<R>>,
     /// What works on it, if that is a task.
-    task: Option<Weak<dyn EndsWithRuntime>>,
+    task: Option<Weak<dyn EndsWithColor>>,
 }
 
 /// The other end: answers once, with an error if it is dropped.
@@ -209,24 +209,18 @@ impl<R> Reply<R> {
     /// # Ok::<(), mely::BuildError>(())
     /// ```
     pub fn cancel(self) -> bool {
-        let Some(task) = &self.task else {
-            // Relaxed: see `begins`.
-            return !self.slot.claimed.swap(true, Relaxed);
-        };
-        if let Some(task) = task.upgrade() {
-            task.end();
+        match &self.task {
+            Some(task) => task.upgrade().is_some_and(|task| task.end()),
+            // Relaxed: see `begins`. An event that was dropped or refused never begins.
+            None => {
+                !self.slot.claimed.swap(true, Relaxed)
+                    && matches!(&*self.slot.lock(), Answer::Pending(_))
+            }
         }
-        let answer = self.slot.lock();
-        !matches!(&*answer, Answer::Ready(Ok(_) | Err(CallError::Panicked(_))))
-    }
-
-    /// The task that answers, if it is one.
-    pub(crate) fn task(&self) -> Option<&Weak<dyn EndsWithRuntime>> {
-        self.task.as_ref()
     }
 
     /// Notes the task that answers.
-    pub(crate) fn of_task(self, task: Weak<dyn EndsWithRuntime>) -> Self {
+    pub(crate) fn of_task(self, task: Weak<dyn EndsWithColor>) -> Self {
         let task = Some(task);
         Self { task, ..self }
     }

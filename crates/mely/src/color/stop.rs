@@ -1,6 +1,6 @@
 //! The end of a color before that of its last handle.
 
-use super::Colored;
+use super::{Color, Colored};
 use crate::shared::colors::POLL_COLOR;
 use crate::worker::{self, Worker};
 
@@ -11,6 +11,16 @@ pub enum Pending {
     Run,
     /// They are dropped, and count as shed.
     Drop,
+}
+
+/// Stops a color where it is dropped: in the event that comes after all others, or with that,
+/// which a color that a panic has poisoned does not run.
+struct Stops(Color);
+
+impl Drop for Stops {
+    fn drop(&mut self) {
+        self.0.stop_now();
+    }
 }
 
 impl<T: Send + 'static> Colored<T> {
@@ -25,8 +35,7 @@ impl<T: Send + 'static> Colored<T> {
     /// what was posted before runs first, on a full color too, and posts are accepted, and
     /// shed, until then.
     ///
-    /// A timer of the color posts nothing any more; a task under it is given up at its next
-    /// wake-up, and when the runtime ends at the latest.
+    /// Before the states go the timers of the color are cancelled, and its tasks given up.
     ///
     /// ```
     /// use mely::{Pending, PostError};
@@ -41,15 +50,15 @@ impl<T: Send + 'static> Colored<T> {
     pub fn stop(&self, pending: Pending) {
         let shared = self.color.shared();
         let is_polled = shared.single().is_some() && self.id() == u64::from(POLL_COLOR);
-        if is_polled || self.is_stopped() {
+        if is_polled {
             return;
         }
         match pending {
             Pending::Drop => self.stop_now(),
+            Pending::Run if self.is_stopped() => {}
             Pending::Run => {
-                let color = self.color();
-                let stop = move |(): &mut (), _: &mut crate::Context<'_>| color.stop_now();
-                self.color().unnamed().post_always(stop);
+                let stops = Stops(self.color());
+                self.color().unnamed().post_always(move |(), _| drop(stops));
             }
         }
     }

@@ -12,7 +12,7 @@ use std::task::Wake;
 
 use super::state::{Mark, TaskState};
 use super::{Color, Colored};
-use crate::cell::lives::{EndsWithRuntime, Lives};
+use crate::cell::lives::EndsWithColor;
 use crate::color::error::CallError;
 use crate::color::reply::{self, Answerer, Reply};
 use crate::event::handler::{Handler, HandlerOf};
@@ -45,7 +45,7 @@ struct Task<R: Send + 'static> {
     /// A poll has been posted and has not begun.
     woken: AtomicBool,
     slot: Mutex<Slot<R>>,
-    /// Its place among the runtime's tasks; [`UNLISTED`] if it has none.
+    /// Its place among what ends with the color; [`UNLISTED`] if it has none.
     place: AtomicUsize,
 }
 
@@ -55,7 +55,7 @@ impl<R: Send + 'static> Task<R> {
     fn poll(self: &Arc<Self>, worker: &Worker) {
         // AcqRel pairs with the one in `schedule`: what the waker did before is seen.
         self.woken.swap(false, AcqRel);
-        let Some(mut work) = self.take(Slot::Polled) else {
+        let Some(mut work) = self.take() else {
             return;
         };
         let waker = Waker::from(Arc::clone(self));
@@ -84,10 +84,10 @@ impl<R: Send + 'static> Task<R> {
         self.end_with(work, Err(CallError::Dropped));
     }
 
-    /// Takes the future out if it waits, and leaves `instead`.
-    fn take(&self, instead: Slot<R>) -> Option<Work<R>> {
+    /// Takes the future out to poll it, if it waits.
+    fn take(&self) -> Option<Work<R>> {
         let mut slot = lock(&self.slot);
-        match std::mem::replace(&mut *slot, instead) {
+        match std::mem::replace(&mut *slot, Slot::Polled) {
             Slot::Waiting(work) => Some(work),
             Slot::Polled => None,
             Slot::Over => {
@@ -109,40 +109,42 @@ impl<R: Send + 'static> Task<R> {
     }
 
     /// Drops the future, so that whoever waits for the result knows. One that is
-    /// being polled, perhaps by the caller, is dropped after the poll.
-    fn give_up(&self) {
-        if let Some(work) = self.take(Slot::Over) {
-            self.end_with(work, Err(CallError::Dropped));
+    /// being polled, perhaps by the caller, is dropped after the poll. Whether it was not over
+    /// before.
+    fn give_up(&self, drop: fn(Boxed<R>)) -> bool {
+        let before = std::mem::replace(&mut *lock(&self.slot), Slot::Over);
+        match before {
+            Slot::Waiting(work) => self.end_by(drop, work, Err(CallError::Dropped)),
+            Slot::Polled => {}
+            Slot::Over => return false,
         }
+        true
+    }
+
+    fn end_with(&self, work: Work<R>, answer: Result<R, CallError>) {
+        *lock(&self.slot) = Slot::Over;
+        self.end_by(drop_safely, work, answer);
     }
 
     /// Drops the future, and then answers.
-    fn end_with(&self, work: Work<R>, answer: Result<R, CallError>) {
-        drop(self.take(Slot::Over));
+    fn end_by(&self, drop: fn(Boxed<R>), work: Work<R>, answer: Result<R, CallError>) {
         // Relaxed: it was stored before the task was first posted.
         let place = self.place.swap(UNLISTED, Relaxed);
         if place != UNLISTED {
-            self.lives().remove_task(place);
+            let lives = self.color.color_ref().lives();
+            lives.unlist(place, core::ptr::from_ref(self).cast());
         }
         let Work(future, answerer) = work;
-        // A future that was refused may spawn another when it is dropped, for ever.
-        match answer {
-            Err(CallError::Dropped) => drop_refused(future),
-            _ => drop_safely(future),
-        }
+        drop(future);
         // The result is the program's, too, and nobody may want it any more.
         call_safely(|| answerer.answer(answer));
-    }
-
-    fn lives(&self) -> &Lives {
-        self.color.color_ref().lives()
     }
 }
 
 impl<R: Send + 'static> Drop for Task<R> {
     fn drop(&mut self) {
         // Whatever could have woken it is gone.
-        self.give_up();
+        self.give_up(drop_safely);
     }
 }
 
@@ -152,9 +154,9 @@ impl<R: Send + 'static> Wake for Task<R> {
     }
 }
 
-impl<R: Send + 'static> EndsWithRuntime for Task<R> {
-    fn end(&self) {
-        self.give_up();
+impl<R: Send + 'static> EndsWithColor for Task<R> {
+    fn end(&self) -> bool {
+        self.give_up(drop_safely)
     }
 }
 
@@ -173,7 +175,8 @@ impl<R: Send + 'static> Turn<R> {
 impl<R: Send + 'static> Drop for Turn<R> {
     fn drop(&mut self) {
         if let Some(task) = self.0.take() {
-            task.give_up();
+            // What it drops may spawn again.
+            task.give_up(drop_refused);
         }
     }
 }
@@ -197,7 +200,9 @@ impl<T: Send + 'static> Colored<T> {
         Fut: Future + Send + 'static,
         Fut::Output: Send + 'static,
     {
-        spawn_on(self.color(), None, HandlerOf::<Fut>::HANDLER, future)
+        let (task, reply) = make_task(self.color(), None, HandlerOf::<Fut>::HANDLER, future);
+        task.begin();
+        reply
     }
 
     /// Runs a future under this color that reaches the color's state: `make` is called at
@@ -231,17 +236,39 @@ impl<T: Send + 'static> Colored<T> {
         let mark = Mark::new();
         let state = TaskState::new(self.clone(), mark.clone());
         let handler = HandlerOf::<Fut>::HANDLER;
-        spawn_on(self.color(), Some(mark), handler, make(state))
+        let (task, reply) = make_task(self.color(), Some(mark), handler, make(state));
+        task.begin();
+        reply
     }
 }
 
-/// Runs `future` under `color`.
-pub(super) fn spawn_on<Fut>(
+/// A task that has not been posted yet. Dropping it gives it up.
+pub(super) struct NewTask<R: Send + 'static>(Arc<Task<R>>);
+
+impl<R: Send + 'static> NewTask<R> {
+    pub(super) fn weak(&self) -> Weak<dyn EndsWithColor> {
+        let weak: Weak<Task<R>> = Arc::downgrade(&self.0);
+        weak
+    }
+
+    /// Gives it up; what it drops may spawn again.
+    pub(super) fn refuse(self) {
+        self.0.give_up(drop_refused);
+    }
+
+    /// Lets it run.
+    pub(super) fn begin(self) {
+        self.0.schedule();
+    }
+}
+
+/// Makes a task of `future`, to run under `color`.
+pub(super) fn make_task<Fut>(
     color: Color,
     mark: Option<Mark>,
     handler: &'static Handler,
     future: Fut,
-) -> Reply<Fut::Output>
+) -> (NewTask<Fut::Output>, Reply<Fut::Output>)
 where
     Fut: Future + Send + 'static,
     Fut::Output: Send + 'static,
@@ -257,12 +284,11 @@ where
         place: AtomicUsize::new(UNLISTED),
     });
     probe::born(Arc::as_ptr(&task));
-    let listed: Weak<Task<Fut::Output>> = Arc::downgrade(&task);
-    if let Some(place) = task.lives().add_task(listed) {
+    let task = NewTask(task);
+    if let Some(place) = task.0.color.color_ref().list(task.weak()) {
         // Relaxed: posting the task orders it.
-        task.place.store(place, Relaxed);
+        task.0.place.store(place, Relaxed);
     }
-    let weak: Weak<Task<Fut::Output>> = Arc::downgrade(&task);
-    task.schedule();
-    reply.of_task(weak)
+    let reply = reply.of_task(task.weak());
+    (task, reply)
 }

@@ -12,8 +12,20 @@ use crate::event::Event;
 use crate::event::handler::{Handler, HandlerOf, Weight};
 use crate::machine::panics::drop_refused;
 use crate::shared::admission::{Poster, Refusal};
-use crate::shared::timers::{Delayed, Timer};
+use crate::shared::timers::Timer;
 use crate::worker::{self, Worker};
+
+/// The closure of an event of a color that was stopped.
+///
+/// # Safety
+///
+/// The event was made with it.
+#[cold]
+#[inline(never)]
+unsafe fn given_back<T, F>(stopped: Event) -> PostError<F> {
+    // SAFETY: the caller's word.
+    PostError::Closed(unsafe { stopped.into_call::<T, F>() })
+}
 
 /// A color together with the [`Handler`] that its events are of.
 ///
@@ -83,17 +95,13 @@ impl<T: Send + 'static> Via<'_, T> {
             true => room,
             false => Room::Unbounded,
         };
-        let refused = |refusal, event| match refusal {
-            Refusal::Full => PostError::Full(event),
-            Refusal::Closed => PostError::Closed(event),
-        };
         worker::with_any_current(|worker| {
             // Of the color itself nothing is read until its line has come.
             match worker.filter(|worker| origin.is_of(worker.shared().number)) {
                 Some(worker) => {
                     let admitted = worker.shared().admit(worker.poster(), || room.take(color));
                     if let Err(refusal) = admitted {
-                        return Err(refused(refusal, event));
+                        return Err(self.not_admitted(refusal, event));
                     }
                     // While the event is made, the color comes from wherever it is.
                     color.prefetch_for_post();
@@ -101,26 +109,33 @@ impl<T: Send + 'static> Via<'_, T> {
                     if let Err(stopped) = worker.post(color, event) {
                         worker.shared().count_shed(worker.poster());
                         // SAFETY: it was made with that just now.
-                        let event = unsafe { stopped.into_call::<T, F>() };
-                        return Err(PostError::Closed(event));
+                        return Err(unsafe { given_back::<T, F>(stopped) });
                     }
                 }
                 None => {
                     let shared = color.shared();
                     if let Err(refusal) = shared.admit(Poster::Outside, || room.take(color)) {
-                        return Err(refused(refusal, event));
+                        return Err(self.not_admitted(refusal, event));
                     }
                     let posted = shared.post_from_outside(color, self.unweighed(event));
                     if let Err(stopped) = posted {
                         shared.count_shed(Poster::Outside);
                         // SAFETY: as above.
-                        let event = unsafe { stopped.into_call::<T, F>() };
-                        return Err(PostError::Closed(event));
+                        return Err(unsafe { given_back::<T, F>(stopped) });
                     }
                 }
             }
             Ok(())
         })
+    }
+
+    /// A color that was stopped will have room no more.
+    #[cold]
+    fn not_admitted<F>(&self, refusal: Refusal, event: F) -> PostError<F> {
+        match refusal {
+            Refusal::Full if !self.target.is_stopped() => PostError::Full(event),
+            Refusal::Full | Refusal::Closed => PostError::Closed(event),
+        }
     }
 
     /// An event in a node of no worker, to be weighed by the one that gets it.
@@ -160,10 +175,7 @@ impl<T: Send + 'static> Via<'_, T> {
             }
             let keeper = worker.map_or(usize::from(color.traits().home), Worker::index);
             let event = self.unweighed(event);
-            let timer = Timer::pending(shared, keeper, at, color.clone(), event);
-            let delayed = Delayed::new(at, timer.clone());
-            shared.set_timer(keeper, delayed);
-            timer
+            Timer::pending(keeper, at, color.clone(), event).set(color)
         })
     }
 

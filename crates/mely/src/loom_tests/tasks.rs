@@ -149,3 +149,25 @@ fn loom_a_task_is_answered_by_the_end() {
         assert!(matches!(model.end(), Ok(7) | Err(CallError::Dropped)));
     });
 }
+
+/// Its color is stopped while somebody wakes a task: it is given up in any case.
+#[test]
+fn loom_a_task_ends_with_its_color() {
+    loom::model(|| {
+        let shared = shared(1);
+        let worker = start(&shared, 0);
+        let (line, drops) = (Line::new(), Drops::new());
+        let color = colored(&shared, 0, ());
+        let reply = color.spawn(Told {
+            line: Arc::clone(&line),
+            counted: drops.counted(),
+        });
+        let waking = thread::spawn(move || line.wake());
+        color.stop(crate::color::Pending::Drop);
+        assert_eq!(reply.block(), Err(CallError::Dropped));
+        assert_eq!(drops.count(), 1, "dropped before the answer");
+        waking.join().unwrap();
+        drop(color);
+        stop(&shared, vec![worker]);
+    });
+}

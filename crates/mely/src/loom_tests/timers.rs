@@ -8,13 +8,8 @@ fn timer(shared: &Arc<Shared>, state: Counted) -> Timer {
     let id = shared.color_id();
     let color = Colored::new(ColorRef::new(None, shared, id, traits), ());
     let event = color.new_event(move |(), _cx| drop(state));
-    Timer::pending(
-        shared,
-        0,
-        shared.clock.now(),
-        color.color_ref().clone(),
-        event,
-    )
+    let now = shared.clock.now();
+    Timer::pending(0, now, color.color_ref().clone(), event)
 }
 
 /// A worker fires its timers while another one does it for it, and the program cancels one
@@ -34,6 +29,7 @@ fn loom_a_timer_fires_or_is_cancelled() {
             let post = |color: &ColorRef, event| {
                 drop(event);
                 lock(posted).push(color.id());
+                Ok(())
             };
             let now = shared.clock.now();
             while shared.remotes[0].timers.fire(now, post).is_some() {}
@@ -141,7 +137,10 @@ fn loom_a_timer_that_is_reset_goes_once() {
             };
             let fire = |shared: &Arc<Shared>| {
                 let mut fired = 0;
-                let post = |_: &ColorRef, event| drop::<crate::event::Event>(event);
+                let post = |_: &ColorRef, event: crate::event::Event| {
+                    drop(event);
+                    Ok(())
+                };
                 while let Some(due) = shared.remotes[0].timers.fire(now, post) {
                     fired += u64::from(matches!(due, crate::shared::timers::Due::Posted(_)));
                 }
@@ -196,6 +195,7 @@ fn loom_a_repeating_timer_goes_on_whoever_runs_its_event() {
             let run = |color: &ColorRef, event| {
                 let owner = color.deliver(event).ok().flatten();
                 run_to_the_end(&worker, owner.expect("the color is idle"));
+                Ok(())
             };
             assert!(shared.remotes[0].timers.fire(now, run).is_some());
             assert!(timer.is_pending(), "nobody has cancelled it");
@@ -231,6 +231,7 @@ fn loom_a_repeating_timer_that_is_cancelled_in_time_does_not_begin() {
         let run = |color: &ColorRef, event| {
             let owner = color.deliver(event).ok().flatten();
             run_to_the_end(&worker, owner.expect("the color is idle"));
+            Ok(())
         };
         shared.remotes[0].timers.fire(now, run);
         cancelling.join().unwrap();

@@ -20,8 +20,11 @@ struct Waiting {
     depth: Cell<u32>,
     /// How often what is being dropped has waited.
     round: Cell<u32>,
-    values: RefCell<VecDeque<(u32, Box<dyn Any>)>>,
+    values: RefCell<Values>,
 }
+
+/// Values, and how often each has waited.
+type Values = VecDeque<(u32, Box<dyn Any + Send>)>;
 
 #[cfg(not(loom))]
 thread_local! {
@@ -49,7 +52,7 @@ loom::thread_local! {
 pub struct Destructors {
     depth: u32,
     round: u32,
-    values: VecDeque<(u32, Box<dyn Any>)>,
+    values: Values,
 }
 
 #[cfg(feature = "virtual")]
@@ -93,16 +96,44 @@ pub(crate) fn message_of(panic: &(dyn Any + Send)) -> Box<str> {
 /// Drops a value of the program's; a panic of its destructor goes no further.
 ///
 /// Deep inside of other destructors it is dropped after them, on the same thread.
-pub(crate) fn drop_safely<T: 'static>(value: T) {
+pub(crate) fn drop_safely<T: Send + 'static>(value: T) {
     drop_in_turn(value, 0);
 }
 
 /// The same for an event that was refused, which may post again when it is dropped.
-pub(crate) fn drop_refused<T: 'static>(value: T) {
+pub(crate) fn drop_refused<T: Send + 'static>(value: T) {
     drop_in_turn(value, 1);
 }
 
-fn drop_in_turn<T: 'static>(value: T, rounds: u32) {
+/// What a thread would have dropped that shall not run destructors.
+#[derive(Default)]
+pub(crate) struct Deferred(Values);
+
+impl Deferred {
+    /// Runs `work`; what it drops safely of the program's is kept here.
+    pub(crate) fn of(&mut self, work: impl FnOnce()) {
+        let depth_before = WAITING.with(|waiting| waiting.depth.replace(DEPTH_MAX));
+        call_safely(work);
+        WAITING.with(|waiting| {
+            waiting.depth.set(depth_before);
+            self.0.append(&mut waiting.values.borrow_mut());
+        });
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl Drop for Deferred {
+    fn drop(&mut self) {
+        for (_, value) in self.0.drain(..) {
+            drop_safely(value);
+        }
+    }
+}
+
+fn drop_in_turn<T: Send + 'static>(value: T, rounds: u32) {
     let mut value = Some(value);
     // A thread that is being torn down drops at once.
     let _ = WAITING.try_with(|waiting| {
@@ -110,7 +141,7 @@ fn drop_in_turn<T: 'static>(value: T, rounds: u32) {
             waiting.drop_now(value.take());
         } else if waiting.round.get() + rounds <= ROUNDS_MAX {
             let round = waiting.round.get() + rounds;
-            let value: Box<dyn Any> = Box::new(value.take());
+            let value: Box<dyn Any + Send> = Box::new(value.take());
             waiting.values.borrow_mut().push_back((round, value));
         } else {
             core::mem::forget(value.take());
@@ -135,7 +166,7 @@ impl Waiting {
         self.depth.set(depth);
     }
 
-    fn pop(&self) -> Option<(u32, Box<dyn Any>)> {
+    fn pop(&self) -> Option<(u32, Box<dyn Any + Send>)> {
         self.values.borrow_mut().pop_front()
     }
 }
@@ -167,6 +198,27 @@ mod tests {
         }
         drop_safely(Bad);
         assert!(!call_safely(|| drop(Bad)) && call_safely(|| ()));
+    }
+
+    #[test]
+    fn what_is_deferred_is_dropped_later_wherever_that_is() {
+        struct Noted(Arc<AtomicU32>);
+        impl Drop for Noted {
+            fn drop(&mut self) {
+                self.0.fetch_add(1, Relaxed);
+            }
+        }
+        let (dropped, mut deferred) = (Arc::new(AtomicU32::new(0)), Deferred::default());
+        deferred.of(|| {
+            drop_safely(Noted(Arc::clone(&dropped)));
+            drop_refused(Noted(Arc::clone(&dropped)));
+        });
+        assert!(dropped.load(Relaxed) == 0 && !deferred.is_empty());
+        let dropping = std::thread::spawn(|| drop(deferred));
+        dropping.join().expect("no panic");
+        assert_eq!(dropped.load(Relaxed), 2);
+        drop_safely(Noted(Arc::clone(&dropped)));
+        assert_eq!(dropped.load(Relaxed), 3, "this thread drops again");
     }
 
     /// Drops so many more of its kind, one inside of the other.

@@ -12,9 +12,8 @@ use std::time::Duration;
 
 use crate::event::{Event, handler};
 use crate::machine::driver::ReadyList;
-use crate::machine::panics::call_safely;
-use crate::machine::panics::drop_refused;
-use crate::machine::sync::Arc;
+use crate::machine::panics::{Deferred, call_safely, drop_refused};
+use crate::machine::sync::{Arc, Mutex, lock};
 use crate::shared::admission::Poster;
 use crate::shared::bell::Rung;
 use crate::shared::config::StallReport;
@@ -108,6 +107,9 @@ struct Looks<'a> {
     next_home: usize,
     /// Who tells of a handler that holds a worker.
     tells: Option<JoinHandle<()>>,
+    /// What is the program's to drop, and who does that.
+    left: Deferred,
+    drops: Vec<JoinHandle<()>>,
 }
 
 impl<'a> Looks<'a> {
@@ -118,6 +120,8 @@ impl<'a> Looks<'a> {
             ready: ReadyList::new(),
             next_home: 0,
             tells: None,
+            left: Deferred::default(),
+            drops: Vec::new(),
         }
     }
 
@@ -129,11 +133,35 @@ impl<'a> Looks<'a> {
             asleep = if all_sleep() { asleep + 1 } else { 0 };
             let limit = (asleep < LOOKS_AT_SLEEPERS).then_some(LOOK_INTERVAL);
             if self.shared.bell.wait(limit, all_sleep) == Rung::End {
-                return;
+                break;
             }
             for worker in 0..self.workers.len() {
                 self.look_at(worker);
             }
+            self.leave_drops();
+        }
+        for drops in self.drops {
+            // What panicked there has been told.
+            let _ = drops.join();
+        }
+    }
+
+    /// Has dropped what this thread would have. On a thread of its own: a destructor may wait
+    /// for what this one does.
+    fn leave_drops(&mut self) {
+        if self.left.is_empty() {
+            return;
+        }
+        self.drops.retain(|drops| !drops.is_finished());
+        let left = Arc::new(Mutex::new(std::mem::take(&mut self.left)));
+        let dropped = Arc::clone(&left);
+        let name = format!("{}-drops", self.shared.config.worker_name);
+        let thread = std::thread::Builder::new().name(name);
+        let spawned = thread.spawn(move || drop(std::mem::take(&mut *lock(&dropped))));
+        match spawned {
+            Ok(drops) => self.drops.push(drops),
+            // Next time.
+            Err(_) => self.left = std::mem::take(&mut *lock(&left)),
         }
     }
 
@@ -161,7 +189,9 @@ impl<'a> Looks<'a> {
         self.warn(worker);
         if is_late {
             remote.is_late.store(true, Relaxed);
-            self.take_over(worker);
+            let mut left = std::mem::take(&mut self.left);
+            left.of(|| self.take_over(worker));
+            self.left = left;
         }
     }
 
@@ -241,15 +271,17 @@ impl<'a> Looks<'a> {
         let now = self.shared.clock.now();
         let post = |color: &ColorRef, event: Event| {
             color.reserve_always();
-            if let Err(refused) = self.shared.post_from_outside(color, event) {
-                self.shared.count_shed(Poster::Outside);
-                drop_refused(refused);
-            }
+            self.shared.post_from_outside(color, event)
         };
         let mut fired = 0;
         while let Some(due) = remote.timers.fire(now, post) {
-            if let Due::Posted(_color) = due {
-                fired += 1;
+            match due {
+                Due::Posted(_color) => fired += 1,
+                Due::Refused(_color, event) => {
+                    self.shared.count_shed(Poster::Outside);
+                    drop_refused(event);
+                }
+                Due::NotPosted => {}
             }
         }
         fired

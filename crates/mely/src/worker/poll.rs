@@ -109,12 +109,12 @@ impl Worker {
         let post = |color: &ColorRef, event: Event| {
             color.reserve_always();
             self.costs.weigh_new(&event);
-            let posted = self.post(color, event);
-            posted.unwrap_or_else(|refused| self.shed(refused));
+            self.post(color, event)
         };
         for _ in 0..FIRED_MAX {
             match remote.timers.fire(now, post) {
                 Some(Due::Posted(_color)) => remote.counts.timers_fired.add(1),
+                Some(Due::Refused(_color, event)) => self.shed(event),
                 Some(Due::NotPosted) => {}
                 None => return,
             }

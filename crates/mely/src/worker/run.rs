@@ -125,8 +125,10 @@ impl Worker {
         let turn = Turn::new(batch, color.len(), sample, fresh, moved);
         self.running.put(color);
         let turns = || catch_unwind(AssertUnwindSafe(|| self.run_turns(&turn)));
+        let mut poisoned = false;
         while let Err(panic) = turns() {
-            if self.after_panic(panic) {
+            poisoned = self.after_panic(panic);
+            if poisoned {
                 break;
             }
         }
@@ -137,6 +139,9 @@ impl Worker {
         let (until_sample, sample) = self.until_sample.get();
         self.until_sample.set((until_sample - turns, sample));
         if let Some(color) = self.running.take() {
+            if poisoned {
+                color.end_listed();
+            }
             self.end_turn(color);
         }
     }
@@ -229,8 +234,9 @@ impl Worker {
             worker: self,
             color,
         };
+        // Kept here, too: what was just written takes some cycles to read.
+        let mut ran = self.ran.get();
         loop {
-            let ran = self.ran.get();
             if ran >= turn.limit.get() || self.shared.phase() == Phase::Stopped {
                 return;
             }
@@ -250,7 +256,8 @@ impl Worker {
                 row.turn_to(id, &self.costs);
             }
             let timed = turn.times_next(ran);
-            self.ran.set(ran + 1);
+            ran += 1;
+            self.ran.set(ran);
             if timed || row.manner == Manner::WithCare {
                 row.count();
                 self.run_with_care(event, id, &frame, turn);

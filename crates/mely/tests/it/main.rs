@@ -13,6 +13,7 @@ mod ends;
 mod every;
 mod fairness;
 mod fifo;
+mod groups;
 mod held_up;
 mod interpreted;
 mod leaks;

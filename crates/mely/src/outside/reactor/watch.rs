@@ -13,7 +13,7 @@ use crate::color::{Color, Colored};
 use crate::event::StatePtr;
 use crate::event::handler::Handler;
 use crate::machine::driver::{Source, Sources, Token};
-use crate::machine::panics::drop_safely;
+use crate::machine::panics::{call_safely, drop_safely};
 use crate::machine::sync::unpoison;
 use crate::shared::colors::POLL_COLOR;
 use crate::shared::{Phase, Shared};
@@ -80,9 +80,9 @@ impl Registered {
 
 /// A reference that may be the last to something of the program's, while a panic may be
 /// on its way.
-struct DroppedSafely<W: 'static>(Option<Arc<W>>);
+struct DroppedSafely<W: Send + Sync + 'static>(Option<Arc<W>>);
 
-impl<W: 'static> Drop for DroppedSafely<W> {
+impl<W: Send + Sync + 'static> Drop for DroppedSafely<W> {
     fn drop(&mut self) {
         drop_safely(self.0.take());
     }
@@ -94,6 +94,43 @@ struct Watched<T, F> {
     bits: ReadyBits,
     registered: Mutex<Registered>,
     call: F,
+    /// What is told instead where the color runs no event any more.
+    refused: Option<Box<dyn Fn(Readiness) + Send + Sync>>,
+}
+
+/// The event of a watch. The handler may end the watch, and panic: then this is the last to
+/// know it.
+struct Edge<T: Send + 'static, F: Send + Sync + 'static> {
+    watched: DroppedSafely<Watched<T, F>>,
+    is_run: bool,
+}
+
+impl<T, F> Edge<T, F>
+where
+    T: Send + 'static,
+    F: Fn(&mut T, &mut Context<'_, T>, Readiness) + Send + Sync + 'static,
+{
+    fn run(mut self, state: &mut T, cx: &mut Context<'_, T>) {
+        self.is_run = true;
+        if let Some(watched) = &self.watched.0
+            && let Some(flags) = watched.bits.take()
+        {
+            watched.follow(cx.worker(), watched.target.color_ref().shared());
+            (watched.call)(state, cx, Readiness::from_bits(flags));
+        }
+    }
+}
+
+impl<T: Send + 'static, F: Send + Sync + 'static> Drop for Edge<T, F> {
+    fn drop(&mut self) {
+        let unrun = self.watched.0.as_ref().filter(|_| !self.is_run);
+        if let Some(watched) = unrun
+            && let Some(refused) = &watched.refused
+            && let Some(flags) = watched.bits.take()
+        {
+            call_safely(|| refused(Readiness::from_bits(flags)));
+        }
+    }
 }
 
 impl<T, F> Watched<T, F>
@@ -101,18 +138,6 @@ where
     T: Send + 'static,
     F: Fn(&mut T, &mut Context<'_, T>, Readiness) + Send + Sync + 'static,
 {
-    fn run(self: Arc<Self>, state: &mut T, cx: &mut Context<'_, T>) {
-        let Some(flags) = self.bits.take() else {
-            return;
-        };
-        // The handler may end the watch, and panic: then this is the last to know it.
-        let watched = DroppedSafely(Some(self));
-        if let Some(watched) = &watched.0 {
-            watched.follow(cx.worker(), watched.target.color_ref().shared());
-            (watched.call)(state, cx, Readiness::from_bits(flags));
-        }
-    }
-
     /// Moves the registration to the reactor of the worker that the color has
     /// moved to.
     fn follow(self: &Arc<Self>, worker: usize, shared: &Shared) {
@@ -150,10 +175,16 @@ where
     F: Fn(&mut T, &mut Context<'_, T>, Readiness) + Send + Sync + 'static,
 {
     fn ready(self: Arc<Self>, flags: EventFlags) {
-        if self.bits.add(flags.bits()) {
-            let watched = Arc::clone(&self);
-            let event = move |state: &mut T, cx: &mut Context<'_, T>| watched.run(state, cx);
-            self.target.via(self.handler).post_always(event);
+        let watched = DroppedSafely(Some(self));
+        if let Some(this) = &watched.0
+            && this.bits.add(flags.bits())
+        {
+            let edge = Edge {
+                watched: DroppedSafely(Some(Arc::clone(this))),
+                is_run: false,
+            };
+            let event = move |state: &mut T, cx: &mut Context<'_, T>| edge.run(state, cx);
+            this.target.via(this.handler).post_always(event);
         }
     }
 }
@@ -223,6 +254,43 @@ impl Watch {
         T: Send + 'static,
         F: Fn(&mut T, &mut Context<'_, T>, Readiness) + Send + Sync + 'static,
     {
+        Self::made(fd, target, handler, call, None)
+    }
+
+    /// The same; `refused` is told instead of what the color does not handle any more, as it
+    /// was [stopped](Colored::stop), or poisoned by a panic: for a descriptor that others than
+    /// that color wait for, too.
+    ///
+    /// It is called on whatever thread, and must not wait.
+    ///
+    /// # Errors
+    ///
+    /// As for [`new`](Self::new).
+    pub fn new_or<T, F>(
+        fd: Arc<dyn AsFd + Send + Sync>,
+        target: &Colored<T>,
+        handler: &'static Handler,
+        call: F,
+        refused: impl Fn(Readiness) + Send + Sync + 'static,
+    ) -> io::Result<Self>
+    where
+        T: Send + 'static,
+        F: Fn(&mut T, &mut Context<'_, T>, Readiness) + Send + Sync + 'static,
+    {
+        Self::made(fd, target, handler, call, Some(Box::new(refused)))
+    }
+
+    fn made<T, F>(
+        fd: Arc<dyn AsFd + Send + Sync>,
+        target: &Colored<T>,
+        handler: &'static Handler,
+        call: F,
+        refused: Option<Box<dyn Fn(Readiness) + Send + Sync>>,
+    ) -> io::Result<Self>
+    where
+        T: Send + 'static,
+        F: Fn(&mut T, &mut Context<'_, T>, Readiness) + Send + Sync + 'static,
+    {
         let color = target.color_ref();
         let shared = color.shared();
         if shared.phase() > Phase::Running {
@@ -243,6 +311,7 @@ impl Watch {
                 strange: 0,
             }),
             call,
+            refused,
         });
         if shared.single().is_some() {
             register_by_event(&watched, shared);

@@ -1,5 +1,6 @@
 //! Timers of a worker: events that are posted when their time has come.
 
+mod delayed;
 mod slot;
 
 use core::cmp::{Ordering as Order, Reverse};
@@ -8,9 +9,10 @@ use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::time::Instant;
 
-use self::slot::Found;
+use self::delayed::Found;
+pub(crate) use self::delayed::{Delayed, Fired};
+pub(crate) use self::slot::Repeating;
 pub use self::slot::Timer;
-pub(crate) use self::slot::{Delayed, Fired, Repeating};
 use crate::event::Event;
 use crate::machine::panics::drop_safely;
 use crate::machine::sync::{AtomicBool, Mutex, lock};
@@ -84,6 +86,8 @@ impl Drop for Claim<'_> {
 pub(crate) enum Due {
     /// Its event was posted to this color.
     Posted(ColorRef),
+    /// The color was stopped meanwhile.
+    Refused(ColorRef, Event),
     /// It was cancelled, or put off, or its color is gone.
     NotPosted,
 }
@@ -165,9 +169,13 @@ impl Timers {
     }
 
     /// Posts the event of the next timer, if it is due and nobody else is posting one: of
-    /// two who fire the timers none passes the other. No lock is held meanwhile, as the end
-    /// of the runtime may have `post` drop the event.
-    pub(crate) fn fire(&self, now: Instant, post: impl FnOnce(&ColorRef, Event)) -> Option<Due> {
+    /// two who fire the timers none passes the other. What may be the last of something is the
+    /// caller's to drop, after that.
+    pub(crate) fn fire(
+        &self,
+        now: Instant,
+        post: impl FnOnce(&ColorRef, Event) -> Result<(), Event>,
+    ) -> Option<Due> {
         let claim = Claim::of(&self.fires)?;
         let made = match self.take_due(now)? {
             Found::Once(color, event) => Ok((color, event)),
@@ -178,8 +186,12 @@ impl Timers {
         };
         match made {
             Ok((color, event)) => {
-                post(&color, event);
-                Some(Due::Posted(color))
+                let posted = post(&color, event);
+                drop(claim);
+                Some(match posted {
+                    Ok(()) => Due::Posted(color),
+                    Err(event) => Due::Refused(color, event),
+                })
             }
             Err(over) => {
                 drop(claim);
@@ -219,6 +231,9 @@ impl Timers {
         }
         self.any.store(!kept.heap.is_empty(), Relaxed);
         drop(lock);
+        if let (Some(entry), Found::Once(..)) = (&entry, &found) {
+            entry.unlist();
+        }
         drop(entry);
         Some(found)
     }

@@ -2,14 +2,18 @@
 
 use core::fmt;
 use std::panic::{RefUnwindSafe, UnwindSafe};
+use std::sync::Weak;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
+use super::delayed::{Delayed, Fired};
+use crate::cell::lives::EndsWithColor;
 use crate::event::Event;
 use crate::machine::panics::{drop_refused, drop_safely};
 use crate::machine::probe;
 use crate::machine::sync::{Arc, Mutex, MutexGuard, lock};
 use crate::shared::{ColorRef, Shared};
+use std::sync::atomic::AtomicUsize;
 
 /// An event that comes again and again.
 pub(crate) trait Repeating: Send {
@@ -24,7 +28,7 @@ pub(crate) trait Repeating: Send {
 
 /// What a timer has to post. Whoever takes it has fired or cancelled the timer: one of them
 /// gets it, and what a cancelled event holds goes at once.
-enum Post {
+pub(super) enum Post {
     Once(ColorRef, Event),
     Every(Box<dyn Repeating>),
     /// Its event was posted, and brings it back.
@@ -34,12 +38,12 @@ enum Post {
     Over,
 }
 
-struct Slot {
-    post: Post,
+pub(super) struct Slot {
+    pub(super) post: Post,
     /// When it is due. The entry of the heap may say an earlier time.
-    at: Instant,
+    pub(super) at: Instant,
     /// The number of its entry in the heap: others are of no use any more.
-    entry: u32,
+    pub(super) entry: u32,
 }
 
 #[cfg_attr(feature = "virtual", repr(align(64)))]
@@ -48,7 +52,12 @@ struct State {
     shared: Arc<Shared>,
     /// The worker that keeps the timer.
     keeper: usize,
+    /// The first home of its color, and its place among what ends with that.
+    home: usize,
+    place: AtomicUsize,
 }
+
+const UNLISTED: usize = usize::MAX;
 
 /// A delayed event, as [`post_after`](crate::Colored::post_after) returns it, or one that
 /// comes again and again, of [`post_every`](crate::Colored::post_every). Dropping it lets
@@ -60,21 +69,14 @@ pub struct Timer(Arc<State>);
 impl UnwindSafe for Timer {}
 impl RefUnwindSafe for Timer {}
 
-/// What was found of a timer whose entry was due.
-pub(super) enum Found {
-    Once(ColorRef, Event),
-    Every(Timer, Box<dyn Repeating>, Fired),
-    /// It was put off until then.
-    Later(Instant),
-    Nothing,
-}
-
 impl Timer {
-    fn new(post: Post, shared: &Arc<Shared>, keeper: usize, at: Instant) -> Self {
+    fn new(post: Post, shared: &Arc<Shared>, [keeper, home]: [usize; 2], at: Instant) -> Self {
         let state = Arc::new(State {
             slot: Mutex::new(Slot { post, at, entry: 0 }),
             shared: Arc::clone(shared),
             keeper,
+            home,
+            place: AtomicUsize::new(UNLISTED),
         });
         probe::born(Arc::as_ptr(&state));
         Self(state)
@@ -82,42 +84,96 @@ impl Timer {
 
     /// A timer whose event was refused: it will never fire.
     pub(crate) fn refused(shared: &Arc<Shared>) -> Self {
-        Self::new(Post::Over, shared, 0, shared.clock.now())
+        Self::new(Post::Over, shared, [0, 0], shared.clock.now())
     }
 
     /// A timer that worker `keeper` will keep.
-    pub(crate) fn pending(
-        shared: &Arc<Shared>,
-        keeper: usize,
-        at: Instant,
-        color: ColorRef,
-        event: Event,
-    ) -> Self {
-        Self::new(Post::Once(color, event), shared, keeper, at)
+    pub(crate) fn pending(keeper: usize, at: Instant, color: ColorRef, event: Event) -> Self {
+        let (shared, home) = (Arc::clone(color.shared()), usize::from(color.traits().home));
+        Self::new(Post::Once(color, event), &shared, [keeper, home], at)
     }
 
     /// The same, again and again.
     pub(crate) fn repeating(
-        shared: &Arc<Shared>,
         keeper: usize,
         at: Instant,
+        color: &ColorRef,
         post: Box<dyn Repeating>,
     ) -> Self {
-        Self::new(Post::Every(post), shared, keeper, at)
+        let home = usize::from(color.traits().home);
+        Self::new(Post::Every(post), color.shared(), [keeper, home], at)
+    }
+
+    /// Lets it end with its color; `false` if that has ended.
+    fn list(&self, color: &ColorRef) -> bool {
+        let what: Weak<State> = Arc::downgrade(&self.0);
+        let place = color.list(what);
+        if let Some(place) = place {
+            // Relaxed: who has taken it from the list in between, needs it no more; others
+            // get the timer after this.
+            self.0.place.store(place, Relaxed);
+        }
+        place.is_some()
+    }
+
+    /// Sets it, unless its color was stopped.
+    pub(crate) fn set(self, color: &ColorRef) -> Self {
+        if self.list(color) {
+            let (at, keeper) = (self.slot().at, self.0.keeper);
+            self.0
+                .shared
+                .set_timer(keeper, Delayed::new(at, self.clone()));
+        } else {
+            self.shed();
+        }
+        self
+    }
+
+    /// Drops its event as one that was not accepted.
+    pub(crate) fn shed(&self) {
+        match self.0.finish(self.slot()) {
+            Post::Once(color, event) => {
+                self.0.shared.outside_counts.shed.add_shared(1);
+                drop_refused((color, event));
+            }
+            Post::Every(post) => drop_refused(post),
+            Post::Away | Post::Begun(_) | Post::Over => {}
+        }
     }
 
     /// Cancels it on the thread of this worker, if it is one; see `Timer::cancel`.
     pub(crate) fn cancel_on(&self, worker: Option<usize>) -> bool {
-        let mut slot = self.slot();
-        match std::mem::replace(&mut slot.post, Post::Over) {
+        self.0.cancel_on(worker)
+    }
+}
+
+impl State {
+    /// Ends it, and gives back what it had to post.
+    fn finish(&self, mut slot: MutexGuard<'_, Slot>) -> Post {
+        let post = std::mem::replace(&mut slot.post, Post::Over);
+        drop(slot);
+        self.unlist();
+        post
+    }
+
+    /// It does not end with its color, as it is over.
+    fn unlist(&self) {
+        // Relaxed: see `list`.
+        let place = self.place.swap(UNLISTED, Relaxed);
+        if place != UNLISTED {
+            let lives = &self.shared.remotes[self.home].lives;
+            lives.unlist(place, core::ptr::from_ref(self).cast());
+        }
+    }
+
+    fn cancel_on(&self, worker: Option<usize>) -> bool {
+        match self.finish(lock(&self.slot)) {
             Post::Once(color, event) => {
-                drop(slot);
-                self.0.shared.outside_counts.cancelled.add_shared(1);
+                self.shared.outside_counts.cancelled.add_shared(1);
                 self.entry_is_stale();
                 drop_safely((color, event));
             }
             Post::Every(post) => {
-                drop(slot);
                 self.entry_is_stale();
                 drop_safely(post);
             }
@@ -129,6 +185,20 @@ impl Timer {
         true
     }
 
+    fn entry_is_stale(&self) {
+        // Relaxed: a hint when to tidy up.
+        let timers = &self.shared.remotes[self.keeper].timers;
+        timers.stale.fetch_add(1, Relaxed);
+    }
+}
+
+impl EndsWithColor for State {
+    fn end(&self) -> bool {
+        self.cancel_on(None)
+    }
+}
+
+impl Timer {
     /// Lets an event that comes again and again begin on this worker, unless it was cancelled.
     pub(crate) fn begin_on(&self, worker: usize) -> bool {
         let mut slot = self.slot();
@@ -137,6 +207,11 @@ impl Timer {
             slot.post = Post::Begun(worker);
         }
         begins
+    }
+
+    /// After its event was taken.
+    pub(super) fn unlist(&self) {
+        self.0.unlist();
     }
 
     pub(crate) fn shared(&self) -> &Arc<Shared> {
@@ -201,14 +276,8 @@ impl Timer {
         self.reset_at(self.0.shared.after(delay))
     }
 
-    fn slot(&self) -> MutexGuard<'_, Slot> {
+    pub(super) fn slot(&self) -> MutexGuard<'_, Slot> {
         lock(&self.0.slot)
-    }
-
-    fn entry_is_stale(&self) {
-        // Relaxed: a hint when to tidy up.
-        let timers = &self.0.shared.remotes[self.0.keeper].timers;
-        timers.stale.fetch_add(1, Relaxed);
     }
 
     /// Makes it due earlier, with a new entry; under the lock of the heap. `None` if it is
@@ -271,83 +340,10 @@ impl Timer {
     }
 }
 
-/// When a timer fired, and as which entry.
-#[derive(Clone, Copy)]
-pub(crate) struct Fired {
-    at: Instant,
-    entry: u32,
-}
-
 impl fmt::Debug for Timer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Timer")
             .field("pending", &self.is_pending())
             .finish()
-    }
-}
-
-/// A timer that is kept. Dropping it cancels the timer, if it has not fired and has no
-/// other entry since.
-pub(crate) struct Delayed {
-    pub(super) at: Instant,
-    timer: Timer,
-    entry: u32,
-}
-
-impl Delayed {
-    pub(crate) fn new(at: Instant, timer: Timer) -> Self {
-        Self {
-            at,
-            timer,
-            entry: 0,
-        }
-    }
-
-    fn is_of(&self, slot: &Slot) -> bool {
-        slot.entry == self.entry && matches!(slot.post, Post::Once(..) | Post::Every(_))
-    }
-
-    /// Whether it is still to be kept.
-    pub(super) fn is_of_use(&self) -> bool {
-        self.is_of(&self.timer.slot())
-    }
-
-    /// Takes what it has to post, if that is due.
-    pub(super) fn take(&self, now: Instant) -> Found {
-        let mut slot = self.timer.slot();
-        if !self.is_of(&slot) {
-            return Found::Nothing;
-        }
-        if slot.at > now {
-            return Found::Later(slot.at);
-        }
-        match std::mem::replace(&mut slot.post, Post::Over) {
-            Post::Once(color, event) => Found::Once(color, event),
-            Post::Every(post) => {
-                slot.post = Post::Away;
-                let Slot { at, entry, .. } = *slot;
-                Found::Every(self.timer.clone(), post, Fired { at, entry })
-            }
-            Post::Away | Post::Begun(_) | Post::Over => Found::Nothing,
-        }
-    }
-
-    /// Drops the event because there are too many timers.
-    pub(super) fn shed(self) {
-        let post = std::mem::replace(&mut self.timer.slot().post, Post::Over);
-        if let Post::Once(color, event) = post {
-            self.timer.0.shared.outside_counts.shed.add_shared(1);
-            drop_refused((color, event));
-        } else if let Post::Every(post) = post {
-            drop_safely(post);
-        }
-    }
-}
-
-impl Drop for Delayed {
-    fn drop(&mut self) {
-        if self.is_of_use() {
-            self.timer.cancel_on(None);
-        }
     }
 }

@@ -9,7 +9,7 @@ use std::task::{Poll, Waker};
 use std::time::{Duration, Instant};
 
 use mely::net::UnixStream;
-use mely::{Color, Colored, Handler, OnPanic, Runtime};
+use mely::{Color, Colored, Handler, OnPanic, Pending, Runtime};
 
 use crate::support::{Gate, OpenOnDrop, Stress, WAIT, bounded, eventually, runtime, silent_panic};
 
@@ -129,29 +129,16 @@ impl Drop for Bad {
     }
 }
 
-/// The worker may be the last who has a watch: its descriptor was found ready just when
-/// the watch ended.
-/// Spawns itself anew when it is dropped.
+/// Comes again when it is dropped: as a task, or by a repeating timer.
 #[derive(Clone)]
 struct Phoenix(Arc<Nest>);
 
 struct Nest {
     color: Color,
     dropped: AtomicU64,
+    as_task: bool,
     /// Who might still wake it: it is not given up before the end.
     wakers: Mutex<Vec<Waker>>,
-}
-
-impl Phoenix {
-    fn fly(self) {
-        let nest = Arc::clone(&self.0);
-        let held = OnDrop(self);
-        drop(nest.color.clone().spawn(poll_fn(move |cx| {
-            let _held = &held;
-            nest.wakers.lock().expect("wakers").push(cx.waker().clone());
-            Poll::<()>::Pending
-        })));
-    }
 }
 
 struct OnDrop(Phoenix);
@@ -163,23 +150,81 @@ impl Drop for OnDrop {
     }
 }
 
-/// A future whose destructor spawns it again: what the end refuses is forgotten at last.
-#[test]
-fn a_future_that_spawns_itself_anew_comes_to_an_end() {
-    bounded("spawned anew", || {
-        let rt = runtime(1);
-        let nest = Arc::new(Nest {
+impl Phoenix {
+    fn new(rt: &Runtime, as_task: bool) -> Self {
+        Self(Arc::new(Nest {
             color: rt.fresh_color(),
             dropped: AtomicU64::new(0),
+            as_task,
             wakers: Mutex::default(),
+        }))
+    }
+
+    fn fly(self) {
+        let nest = Arc::clone(&self.0);
+        let (color, held) = (nest.color.clone(), OnDrop(self));
+        if nest.as_task {
+            drop(color.spawn(poll_fn(move |cx| {
+                let _held = &held;
+                nest.wakers.lock().expect("wakers").push(cx.waker().clone());
+                Poll::<()>::Pending
+            })));
+        } else {
+            let late = Duration::from_secs(3_600);
+            drop(color.post_every(late, move |(), _| {
+                let _held = &held;
+            }));
+        }
+    }
+}
+
+/// What comes again whenever it is dropped: what the end refuses is forgotten at last.
+#[test]
+fn what_comes_again_when_it_is_dropped_comes_to_an_end() {
+    for (as_task, stops) in [(true, false), (false, false), (true, true), (false, true)] {
+        bounded("comes again", move || {
+            let rt = runtime(1);
+            let phoenix = Phoenix::new(&rt, as_task);
+            phoenix.clone().fly();
+            rt.settle();
+            if stops {
+                phoenix.0.color.stop(Pending::Drop);
+            } else {
+                rt.shutdown(WAIT).expect("nothing holds the worker");
+            }
+            assert!(phoenix.0.dropped.load(SeqCst) > 0);
         });
-        Phoenix(Arc::clone(&nest)).fly();
-        rt.settle();
-        rt.shutdown(WAIT).expect("nothing holds the worker");
-        assert!(nest.dropped.load(SeqCst) > 0);
+    }
+}
+
+/// A chain of tasks, each of which the one before alone would wake, is as long as it likes.
+#[test]
+fn a_long_chain_of_tasks_goes_as_a_whole() {
+    bounded("chain", || {
+        let (rt, token) = (runtime(1), Arc::new(()));
+        let chain = if cfg!(miri) { 200 } else { 5_000 };
+        let mut last: Option<Waker> = None;
+        for _ in 0..chain {
+            let wakers = Arc::new(Mutex::new(None));
+            let (leave, held) = (Arc::clone(&wakers), (Arc::clone(&token), last.take()));
+            drop(rt.fresh_color().spawn(poll_fn(move |cx| {
+                let _held = &held;
+                *leave.lock().expect("wakers") = Some(cx.waker().clone());
+                Poll::<()>::Pending
+            })));
+            eventually("it is polled", || {
+                last = wakers.lock().expect("wakers").take();
+                last.is_some()
+            });
+        }
+        assert_eq!(Arc::strong_count(&token), chain + 1);
+        drop(last);
+        assert_eq!(Arc::strong_count(&token), 1);
     });
 }
 
+/// The worker may be the last who has a watch: its descriptor was found ready just when
+/// the watch ended.
 #[test]
 fn a_destructor_that_panics_in_the_last_of_a_watch_ends_no_worker() {
     static WATCH: Handler = Handler::new("sound::Watch");

@@ -1,0 +1,88 @@
+//! Groups: who awaits them, and what joins late.
+
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU32;
+use std::sync::atomic::Ordering::SeqCst;
+use std::task::{Context, Poll, Wake, Waker};
+
+use mely::{CallError, Pending};
+
+use crate::support::{bounded, eventually, runtime};
+
+struct Nothing;
+
+impl Wake for Nothing {
+    fn wake(self: Arc<Self>) {}
+}
+
+#[test]
+fn a_group_forgets_who_awaits_it_no_more() {
+    bounded("forgets", || {
+        let rt = runtime(1);
+        let group = rt.group();
+        let member = group.colored(Arc::new(()));
+        let wakers = [(); 3].map(|()| Arc::new(Nothing));
+        let mut over = Box::pin(group.over());
+        for waker in &wakers {
+            let waker = Waker::from(Arc::clone(waker));
+            assert!(
+                over.as_mut()
+                    .poll(&mut Context::from_waker(&waker))
+                    .is_pending()
+            );
+        }
+        let kept = || wakers.each_ref().map(|waker| Arc::strong_count(waker) - 1);
+        assert_eq!(kept(), [0, 0, 1], "the last counts");
+        drop(over);
+        assert_eq!(kept(), [0; 3]);
+        // A member's task that looks once keeps its color no longer.
+        let own = group.clone();
+        let looked = member.spawn(async move {
+            let mut over = pin!(own.over());
+            poll_fn(|cx| Poll::Ready(over.as_mut().poll(cx).is_ready())).await
+        });
+        assert_eq!(looked.wait(), Ok(false));
+        drop(member);
+        eventually("it is over", || group.is_over());
+    });
+}
+
+#[test]
+fn a_group_that_was_stopped_polls_nothing() {
+    bounded("polls nothing", || {
+        for workers in [1, 2] {
+            let (rt, polled) = (runtime(workers), Arc::new(AtomicU32::new(0)));
+            let group = rt.group();
+            group.stop(Pending::Run);
+            for _ in 0..if cfg!(miri) { 10 } else { 1_000 } {
+                let polls = Arc::clone(&polled);
+                let reply = group.spawn(async move { polls.fetch_add(1, SeqCst) });
+                assert_eq!(reply.wait(), Err(CallError::Dropped));
+            }
+            assert_eq!((polled.load(SeqCst), group.wait()), (0, Ok(())));
+        }
+    });
+}
+
+#[test]
+fn a_member_of_another_runtime_does_not_wait_for_its_group() {
+    bounded("two runtimes", || {
+        let (ours, other) = (runtime(1), runtime(1));
+        let group = ours.group();
+        let member = group.adopt(other.fresh_color(), 1_u8);
+        let waiting = group.clone();
+        let waited = member.call(move |_, _| waiting.wait());
+        assert_eq!(waited.wait(), Ok(Err(CallError::InsideHandler)));
+        // One that comes while somebody waits, too.
+        let group = ours.group();
+        let kept = group.colored(1_u8);
+        let waiting = group.clone();
+        let waited = other.fresh_color().call(move |_, _| waiting.wait());
+        let late = group.adopt(other.fresh_color(), 1_u8);
+        assert_eq!(waited.wait(), Ok(Err(CallError::InsideHandler)));
+        drop((kept, late));
+        assert_eq!(group.wait(), Ok(()));
+    });
+}
