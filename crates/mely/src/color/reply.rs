@@ -211,10 +211,12 @@ impl<R> Reply<R> {
     pub fn cancel(self) -> bool {
         match &self.task {
             Some(task) => task.upgrade().is_some_and(|task| task.end()),
-            // Relaxed: see `begins`. An event that was dropped or refused never begins.
             None => {
-                !self.slot.claimed.swap(true, Relaxed)
-                    && matches!(&*self.slot.lock(), Answer::Pending(_))
+                // One that was dropped or refused is not there to be taken back. Asked first:
+                // an event that was taken back answers, too, when it is dropped unrun.
+                let is_pending = matches!(&*self.slot.lock(), Answer::Pending(_));
+                // Relaxed: see `begins`.
+                is_pending && !self.slot.claimed.swap(true, Relaxed)
             }
         }
     }

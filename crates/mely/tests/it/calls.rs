@@ -320,10 +320,14 @@ fn a_task_that_is_cancelled_drops_its_future() {
         let rt = runtime(2);
         let (color, token) = (rt.fresh_color(), Arc::new(()));
         let held = Arc::clone(&token);
-        let task = color.spawn(async move {
-            std::future::pending::<()>().await;
-            drop(held);
-        });
+        // Who could wake it: without that it would be given up at once.
+        let wakers = Arc::new(std::sync::Mutex::new(Vec::new()));
+        let keep = Arc::clone(&wakers);
+        let task = color.spawn(std::future::poll_fn(move |cx| {
+            let _held = &held;
+            keep.lock().expect("wakers").push(cx.waker().clone());
+            std::task::Poll::<()>::Pending
+        }));
         settle(&rt);
         assert!(task.cancel());
         assert_eq!(Arc::strong_count(&token), 1);

@@ -250,6 +250,7 @@ fn what_was_over_is_not_taken_back() {
         assert!(!polled.cancel());
         let stuck = color.spawn(std::future::pending::<()>());
         color.stop(Pending::Drop);
+        settle(&rt);
         assert!(!stuck.cancel(), "it was given up before");
         let refused = color.call(|_, _| 5);
         assert!(!refused.cancel());

@@ -120,7 +120,9 @@ fn colors_that_were_sent_to_a_held_worker_run_elsewhere_in_order() {
             for color in &colors {
                 assert!(color.with(std::mem::take).into_iter().eq(0..10));
             }
-            assert!(rt.metrics().workers[0].takeovers > 0);
+            // A thief may have come before.
+            let workers = &rt.metrics().workers;
+            assert!(workers[0].takeovers + workers[1].steals > 0);
             drop(open);
         });
     }
