@@ -1,7 +1,5 @@
-//! What most of these programs begin and end with: a listener on the address that they are
+//! What these programs begin and end with: a listener on the address that they are
 //! called with, a runtime, and an end in order.
-//!
-//! `chat` is written without it, to show all of a program in one file.
 #![forbid(unsafe_code)]
 
 use std::error::Error;
@@ -13,17 +11,15 @@ use mely::Runtime;
 use mely::signal::{SIGINT, SIGTERM, Signals};
 use mely_async::{Serving, TcpListener, timeout};
 
-/// How long connections may go on once the program is asked to end.
-const GRACE: Duration = Duration::from_millis(50);
-
-/// How long what they have left behind may go on after that.
+/// How long events that are pending in the end may take.
 const DEADLINE: Duration = Duration::from_millis(500);
 
 /// Runs what `serve` starts on the address that the program is called with, until SIGINT or
-/// SIGTERM ends it in order, with exit code 0.
+/// SIGTERM ends it in order, with exit code 0: it accepts no more, and closes connections that
+/// have not ended within `grace`.
 ///
 /// An address that is missing or not to be had is a usage error: exit code 2.
-pub fn run(serve: impl FnOnce(&Runtime, TcpListener) -> Serving) -> ExitCode {
+pub fn run(grace: Duration, serve: impl FnOnce(&Runtime, TcpListener) -> Serving) -> ExitCode {
     let listener = match listen() {
         Ok(listener) => listener,
         Err(usage) => {
@@ -31,7 +27,7 @@ pub fn run(serve: impl FnOnce(&Runtime, TcpListener) -> Serving) -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    match run_until_asked(listener, serve) {
+    match run_until_asked(listener, grace, serve) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("{error}");
@@ -51,6 +47,7 @@ fn listen() -> Result<TcpListener, String> {
 
 fn run_until_asked(
     listener: TcpListener,
+    grace: Duration,
     serve: impl FnOnce(&Runtime, TcpListener) -> Serving,
 ) -> Result<(), Box<dyn Error>> {
     let rt = Runtime::new()?;
@@ -64,7 +61,7 @@ fn run_until_asked(
     asked.recv()?;
     serving.stop();
     // Whoever is late is cut off.
-    let _ = rt.fresh_color().spawn(timeout(GRACE, serving)).wait()?;
+    let _ = rt.fresh_color().spawn(timeout(grace, serving)).wait()?;
     rt.shutdown(DEADLINE)?;
     Ok(())
 }

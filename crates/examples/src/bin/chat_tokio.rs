@@ -22,6 +22,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{Notify, mpsc};
 use tokio::time::timeout;
 
+/// Without its end.
 const LINE_MAX: usize = 4096;
 /// A client that leaves more bytes than this unread is closed.
 const UNWRITTEN_MAX: usize = 256 * 1024;
@@ -50,8 +51,12 @@ fn say(room: &Room, from: usize, lines: &Arc<[u8]>) {
     }
 }
 
+fn change<R>(room: &Room, change: impl FnOnce(&mut HashMap<usize, Client>) -> R) -> R {
+    change(&mut room.write().unwrap_or_else(PoisonError::into_inner))
+}
+
 async fn serve(id: usize, stream: TcpStream, room: Arc<Room>) {
-    let (reader, writer) = stream.into_split();
+    let (mut reader, writer) = stream.into_split();
     let (queue, queued) = mpsc::unbounded_channel();
     let (unwritten, closed) = (Arc::default(), Arc::new(Notify::new()));
     let client = Client {
@@ -59,25 +64,20 @@ async fn serve(id: usize, stream: TcpStream, room: Arc<Room>) {
         unwritten: Arc::clone(&unwritten),
         closed: Arc::clone(&closed),
     };
-    let join = |client| {
-        let mut clients = room.write().unwrap_or_else(PoisonError::into_inner);
-        clients.insert(id, client)
-    };
-    join(client);
+    change(&room, |clients| clients.insert(id, client));
     let mut writing = tokio::spawn(write(writer, queued, unwritten));
-    let mut reader = reader;
     let read = tokio::select! {
         read = read(id, &mut reader, &room) => read,
         () = closed.notified() => Ok(()),
         _ = &mut writing => Ok(()),
     };
-    let left = room.write().unwrap_or_else(PoisonError::into_inner).remove(&id);
+    let left = change(&room, |clients| clients.remove(&id));
     match (read, left) {
         (Err(error), Some(client)) => {
             let _ = client.queue.send(format!("{error}\n").into_bytes().into());
             drop(client);
             // To close while it still sends would take back what it was told.
-            let rest = async { while let Ok(1..) = reader.read(&mut [0; LINE_MAX]).await {} };
+            let rest = async { while let Ok(1..) = reader.read(&mut vec![0; LINE_MAX]).await {} };
             let _ = timeout(Duration::from_secs(1), rest).await;
         }
         _ => writing.abort(),
@@ -86,13 +86,9 @@ async fn serve(id: usize, stream: TcpStream, room: Arc<Room>) {
 
 /// Reads lines, and has the others told.
 async fn read(id: usize, reader: &mut OwnedReadHalf, room: &Room) -> io::Result<()> {
-    let (mut bytes, mut filled) = (vec![0; LINE_MAX], 0);
-    loop {
-        match reader.read(&mut bytes[filled..]).await? {
-            0 if filled == LINE_MAX => return Err(io::Error::other("this line is too long")),
-            0 => return Ok(()),
-            count => filled += count,
-        }
+    let (mut bytes, mut filled) = (vec![0; LINE_MAX + 1], 0);
+    while let count @ 1.. = reader.read(&mut bytes[filled..]).await? {
+        filled += count;
         let last = bytes[..filled].iter().rposition(|&byte| byte == b'\n');
         let end = last.map_or(0, |at| at + 1);
         if end > 0 {
@@ -101,6 +97,8 @@ async fn read(id: usize, reader: &mut OwnedReadHalf, room: &Room) -> io::Result<
             filled -= end;
         }
     }
+    let too_long = || io::Error::other("this line is too long");
+    (filled <= LINE_MAX).then_some(()).ok_or_else(too_long)
 }
 
 /// Writes what is queued, as much as there is at once, until the queue ends.

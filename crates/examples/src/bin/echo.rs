@@ -6,11 +6,12 @@
 
 use std::io;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use mely_async::TcpStream;
 
 fn main() -> ExitCode {
-    mely_examples::run(|rt, listener| {
+    mely_examples::run(Duration::ZERO, |rt, listener| {
         listener.serve(rt, |stream, _peer| async {
             // A connection that fails is its peer's affair.
             let _ = echo(stream).await;
