@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use futures::StreamExt;
-use mely::{Colored, Handle, TaskState, Timer, WeakColored};
+use mely::{Colored, Handle, WeakColored};
 use mely_async::{OwnedWriteHalf, TcpStream};
 use tokio_util::codec::{FramedRead, LinesCodec};
 
@@ -59,26 +59,17 @@ async fn serve(handle: Handle, stream: TcpStream, census: Colored<Census>) {
     });
     // One that is to post one event does, until that has run or is cancelled.
     let timeout = session.post_after(SILENCE_MAX, |session, _cx| session.time_out());
-    let lines = FramedRead::new(reader, LinesCodec::new_with_max_length(LINE_MAX));
-    let talk = session.spawn_with(|session| talk(session, lines, timeout.clone()));
-    drop(session);
-    let _ = talk.await;
-    timeout.cancel();
-}
-
-type Lines = FramedRead<mely_async::OwnedReadHalf<net::TcpStream>, LinesCodec>;
-
-async fn talk(mut session: TaskState<Session>, mut lines: Lines, timeout: Timer) {
+    let mut lines = FramedRead::new(reader, LinesCodec::new_with_max_length(LINE_MAX));
     while let Some(Ok(_line)) = lines.next().await {
         let is_in_time = timeout.reset_after(SILENCE_MAX);
-        session.with(|session| {
-            session.tell(if is_in_time {
-                "put off\n"
-            } else {
-                "too late\n"
-            })
-        });
+        let answer = if is_in_time {
+            "put off\n"
+        } else {
+            "too late\n"
+        };
+        session.post(|session, _cx| session.tell(answer));
     }
+    timeout.cancel();
 }
 
 /// All sessions, of which it keeps none alive.

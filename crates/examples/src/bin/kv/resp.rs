@@ -71,14 +71,13 @@ fn inline(bytes: &[u8], line: Range<usize>, words: &mut Vec<Range<usize>>) {
 }
 
 fn number(digits: &[u8]) -> Option<usize> {
-    let is_short = (1..=9).contains(&digits.len());
-    digits
-        .iter()
-        .filter(|_| is_short)
-        .try_fold(0, |number, byte| {
-            let digit = byte.is_ascii_digit().then(|| usize::from(byte - b'0'))?;
-            Some(number * 10 + digit)
-        })
+    if !(1..=9).contains(&digits.len()) {
+        return None;
+    }
+    digits.iter().try_fold(0, |number, byte| {
+        let digit = byte.is_ascii_digit().then(|| usize::from(byte - b'0'))?;
+        Some(number * 10 + digit)
+    })
 }
 
 pub(crate) fn status(out: &mut Vec<u8>, text: &str) {
