@@ -1,5 +1,6 @@
 //! Integration tests: what each page of the documentation promises, over loopback only.
 
+#[cfg(target_arch = "x86_64")]
 mod codecs;
 mod colors;
 mod datagrams;
@@ -8,9 +9,13 @@ mod ends;
 mod hostile;
 mod http;
 mod listeners;
+mod queues;
 mod servers;
+mod signals;
 mod streams;
 mod support;
 mod timers;
 #[cfg(target_arch = "x86_64")]
 mod tls;
+mod turns;
+mod under;
