@@ -69,6 +69,23 @@ where
     }
 }
 
+/// An event of control.
+pub(super) struct Control<F>(pub(super) F);
+
+impl<T, F> Call<T> for Control<F>
+where
+    T: Send + 'static,
+    F: FnOnce(&mut T, &mut Context<'_, T>) + Send + 'static,
+{
+    const IS_CONTROL: bool = true;
+
+    #[inline]
+    unsafe fn call(self, state: StatePtr<T>, place: Place<'_>) {
+        // SAFETY: passed on from the caller.
+        unsafe { self.0.call(state, place) }
+    }
+}
+
 impl<T: Send + 'static> Context<'_, T> {
     pub(super) fn owned(&self) -> &OwnedColor {
         self.frame.color

@@ -8,8 +8,8 @@ use crate::cell::room::Room;
 use crate::color::context::Context;
 use crate::color::error::{CallError, PostError};
 use crate::color::reply::{self, Reply};
-use crate::event::Event;
 use crate::event::handler::{Handler, HandlerOf, Weight};
+use crate::event::{Call, Event};
 use crate::machine::panics::drop_refused;
 use crate::shared::ColorRef;
 use crate::shared::admission::{Poster, Refusal};
@@ -100,9 +100,9 @@ impl<T: Send + 'static> WithHandler<'_, T> {
     }
 
     #[inline]
-    fn post_with_room<F>(&self, room: Room, event: F) -> Result<(), PostError<F>>
+    pub(super) fn post_with_room<F>(&self, room: Room, event: F) -> Result<(), PostError<F>>
     where
-        F: FnOnce(&mut T, &mut Context<'_, T>) + Send + 'static,
+        F: Call<T>,
     {
         let (color, origin) = (&self.target.color, self.target.origin);
         let room = match origin.is_bounded() {
@@ -146,7 +146,7 @@ impl<T: Send + 'static> WithHandler<'_, T> {
     /// An event in a node of no worker, to be weighed by the one that gets it.
     pub(super) fn unweighed<F>(&self, event: F) -> Event
     where
-        F: FnOnce(&mut T, &mut Context<'_, T>) + Send + 'static,
+        F: Call<T>,
     {
         Event::new(
             None,
