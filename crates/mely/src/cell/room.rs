@@ -131,16 +131,17 @@ impl<R: Realm> ColorRef<R> {
     pub(crate) fn note_awaited(&self, is_awaited: bool) {
         let places = &self.cell().places.0;
         // AcqRel: of this and `end_waiting` the second sees what was done before the first.
-        match is_awaited {
-            true => places.fetch_or(AWAITED, AcqRel),
-            false => places.fetch_and(!AWAITED, AcqRel),
+        let note = |all: usize| match is_awaited {
+            true => Some(all | AWAITED),
+            false => Some(all & !AWAITED),
         };
+        _ = places.fetch_update(AcqRel, Relaxed, note);
     }
 
     /// Tells all who wait for room that there will be none: after the inbox was barred.
     pub(super) fn end_waiting(&self) {
         // AcqRel: as above; adding nothing keeps the word as it is.
-        if self.is_bounded() && self.cell().places.0.fetch_or(0, AcqRel) & AWAITED != 0 {
+        if self.is_bounded() && self.cell().places.0.fetch_add(0, AcqRel) & AWAITED != 0 {
             self.realm().room_came(self, true);
         }
     }
@@ -179,7 +180,7 @@ mod tests {
         assert_eq!(taken(5, &|| places.take_of_control(2)), 2);
         assert!(!places.give_back(true) && places.take_of_control(2));
         assert!(!places.take(3) && !places.take_of_control(2));
-        places.0.fetch_or(AWAITED, Relaxed);
+        places.0.fetch_add(AWAITED, Relaxed);
         assert!(!places.give_back(true), "nobody waits for that");
         assert!(places.give_back(false) && places.take(3) && !places.take(3));
     }

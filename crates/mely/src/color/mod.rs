@@ -6,13 +6,14 @@ pub(crate) mod error;
 mod every;
 pub(crate) mod group;
 pub(crate) mod options;
+pub(crate) mod refused;
 pub(crate) mod reply;
 pub(crate) mod room;
 pub(crate) mod section;
 pub(crate) mod state;
 mod stop;
 pub(crate) mod task;
-pub(crate) mod via;
+mod via;
 pub(crate) mod waits;
 mod weak;
 
