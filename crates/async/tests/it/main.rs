@@ -1,6 +1,7 @@
 //! Integration tests: what each page of the documentation promises, over loopback only.
 
 #[cfg(target_arch = "x86_64")]
+mod axum_programs;
 mod codecs;
 mod colors;
 mod datagrams;
@@ -8,6 +9,7 @@ mod descriptors;
 mod ends;
 mod hostile;
 mod http;
+mod hyper_programs;
 mod listeners;
 mod queues;
 mod servers;
