@@ -82,6 +82,7 @@ fn accept_all(
         match listener.accept() {
             Ok((stream, peer)) => {
                 assert!(peer.ip().is_loopback());
+                stream.get_ref().set_nodelay(true).expect("an option");
                 Echo::begin(&cx.handle(), stream, Arc::clone(alive));
             }
             Err(error) if error.kind() == ErrorKind::WouldBlock => return,
@@ -125,6 +126,7 @@ impl Echoes {
 
     pub(crate) fn connect(&self) -> std::net::TcpStream {
         let stream = std::net::TcpStream::connect(self.address).expect("it listens");
+        stream.set_nodelay(true).expect("an option");
         stream.set_read_timeout(Some(LIMIT / 2)).expect("a timeout");
         stream
             .set_write_timeout(Some(LIMIT / 2))
