@@ -25,7 +25,7 @@
 //! |---|---|
 //! | own state without a lock | [`Handle::colored`], [`Colored`] |
 //! | run something later, in order | [`Colored::post`], [`Context::post`] |
-//! | bound what waits | [`ColorOptions::capacity`], [`Colored::try_post`] |
+//! | bound how many events wait, or how much they weigh | [`ColorOptions::capacity`], [`Colored::try_post`]; [`Budget`] |
 //! | run something after a while | [`Colored::post_after`], [`Timer`] |
 //! | get a result, from async code or a thread | [`Colored::call`], [`Colored::with`] |
 //! | run a future under a color, which may reach its state | [`Colored::spawn`], [`Colored::spawn_with`] |
@@ -60,6 +60,7 @@ mod trace;
 mod worker;
 
 pub use cell::OnPanic;
+pub use color::budget::{Budget, BudgetError, Share, Take};
 pub use color::context::Context;
 pub use color::error::{CallError, PostError};
 pub use color::group::{Group, GroupOver};

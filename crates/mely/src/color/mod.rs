@@ -1,5 +1,6 @@
 //! Colors, and the state they own.
 
+pub(crate) mod budget;
 pub(crate) mod context;
 pub(crate) mod error;
 mod every;
