@@ -79,6 +79,7 @@
 //! [`io::Error`](std::io::Error), timers by themselves. Nothing panics.
 #![forbid(unsafe_code)]
 
+mod blocking;
 mod error;
 mod listener;
 mod lookup;
@@ -91,6 +92,10 @@ mod traits;
 mod udp;
 mod wake;
 
+pub use blocking::{
+    Blocking, BlockingError, BlockingOptions, BlockingPool, BlockingRefused, spawn_blocking,
+    try_spawn_blocking,
+};
 pub use error::Error;
 pub use listener::{Accepted, Incoming, Listener, ListenerSocket, TcpListener, UnixListener};
 pub use lookup::lookup_host;

@@ -1,5 +1,6 @@
 //! Integration tests: what each page of the documentation promises, over loopback only.
 
+mod blocking;
 mod codecs;
 mod colors;
 mod datagrams;
