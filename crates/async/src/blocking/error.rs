@@ -7,7 +7,7 @@ use std::{fmt, io};
 /// ```
 /// use mely_async::{BlockingError, spawn_blocking};
 /// let rt = mely::Runtime::builder().workers(1).build()?;
-/// let failed = rt.fresh_color().spawn(spawn_blocking(|| -> u32 { panic!("no disk") }));
+/// let failed = rt.new_color().spawn(spawn_blocking(|| -> u32 { panic!("no disk") }));
 /// assert_eq!(failed.wait()?, Err(BlockingError::Panicked("no disk".into())));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```

@@ -157,7 +157,7 @@ impl BlockingPool {
     /// use mely_async::{BlockingOptions, BlockingPool};
     /// let rt = mely::Runtime::builder().workers(1).build()?;
     /// let pool = BlockingPool::new(BlockingOptions::new().threads_max(2));
-    /// let sum = rt.fresh_color().spawn(async move {
+    /// let sum = rt.new_color().spawn(async move {
     ///     pool.spawn(|| (1..=1_000_000_u64).sum::<u64>()).await
     /// });
     /// assert_eq!(sum.wait()??, 500_000_500_000);
@@ -249,7 +249,7 @@ impl fmt::Debug for BlockingPool {
 ///     Ok::<_, std::io::Error>(())
 /// });
 /// named.wait()??;
-/// # assert!(!host.with(|host| host.is_empty()));
+/// # assert!(!host.blocking_with(|host| host.is_empty()));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn spawn_blocking<R, F>(closure: F) -> Blocking<R>

@@ -61,17 +61,18 @@ fn a_closure_runs_beside_the_color_that_awaits_it() {
                 ended.recv().expect("the event ends it");
                 (thread::current().id(), Color::current())
             });
-            there.post(move |log, _| {
+            let posted = there.post(move |log, _| {
                 log.push("event");
                 let _ = end.send(());
             });
+            posted.expect("it takes events");
             let (id, color) = elsewhere.await.expect("it runs");
             assert!(id != here && color.is_none());
             assert!(own.colored().is_current() && thread::current().id() == here);
             own.with(|log| log.push("result"));
         });
         task.wait().expect("it ends");
-        assert_eq!(log.with(std::mem::take), ["event", "result"]);
+        assert_eq!(log.blocking_with(std::mem::take), ["event", "result"]);
     });
 }
 
@@ -128,7 +129,7 @@ fn who_comes_to_a_full_queue_waits_in_turn_or_is_refused() {
         let queued = [pool.spawn(push(0)), pool.spawn(push(1))];
         let there = pool.clone();
         let late = [2, 3].map(push);
-        let waits = rt.fresh_color().spawn(async move {
+        let waits = rt.new_color().spawn(async move {
             let late = late.map(|push| there.spawn(push));
             let mut both = join_all(late);
             // They stand in line from now on.
@@ -139,7 +140,7 @@ fn who_comes_to_a_full_queue_waits_in_turn_or_is_refused() {
             (both, there)
         });
         let (both, there) = waits.wait().expect("it ends");
-        let polled = rt.fresh_color().spawn(both);
+        let polled = rt.new_color().spawn(both);
         held.end();
         for result in polled.wait().expect("it ends") {
             result.expect("it runs");
@@ -229,7 +230,7 @@ fn what_a_runtime_has_queued_ends_with_it() {
             all_dropped.push(is_dropped);
             let (there, ran) = (pool.clone(), Arc::clone(&ran));
             // Two are queued, the others wait for room.
-            let task = rt.fresh_color().spawn(async move {
+            let task = rt.new_color().spawn(async move {
                 let runs = there.spawn(move || {
                     ran.fetch_add(1, Relaxed);
                     drop(alive);
@@ -256,7 +257,7 @@ fn a_runtime_does_not_wait_for_a_closure_that_runs() {
         let ((begin, begun), (end, ended)) = (channel(), channel::<()>());
         let (alive, is_dropped) = dropped();
         let there = pool.clone();
-        let task = rt.fresh_color().spawn(async move {
+        let task = rt.new_color().spawn(async move {
             let runs = there.spawn(move || {
                 let _ = begin.send(());
                 let _ = ended.recv();
@@ -280,14 +281,14 @@ fn a_pool_in_a_state_ends_with_the_runtime() {
         let rt = runtime(1);
         let owner = rt.colored(pool(1, 10));
         let (tell, told) = channel();
-        let (held, detached) = owner.with(|pool| {
+        let (held, detached) = owner.blocking_with(|pool| {
             let held = hold(pool);
             let ran = tell.clone();
             let detached = pool.try_spawn(move || ran.send("ran"));
             (held, detached.expect("there is room").detach())
         });
         detached.expect("it is queued");
-        let threads = owner.with(|pool| pool.threads());
+        let threads = owner.blocking_with(|pool| pool.threads());
         assert_eq!(threads, 1);
         rt.shutdown(Duration::from_secs(10)).expect("it ends");
         held.end();
@@ -374,7 +375,7 @@ fn a_thread_runs_where_the_process_may() {
         let builder = Runtime::builder().workers(1).affinity(Affinity::Pinned);
         let rt = builder.build().expect("a runtime");
         let (worker, thread) = rt
-            .fresh_color()
+            .new_color()
             .spawn(async {
                 let there = spawn_blocking(mely::topology::allowed_cpus).await;
                 (mely::topology::allowed_cpus(), there)
@@ -391,7 +392,7 @@ fn the_process_ends_while_closures_run() {
     alone("blocking::the_process_ends_while_closures_run", || {
         let rt = runtime(1);
         let (begin, begun) = channel();
-        let task = rt.fresh_color().spawn(spawn_blocking(move || {
+        let task = rt.new_color().spawn(spawn_blocking(move || {
             let _ = begin.send(());
             loop {
                 thread::park();
@@ -414,7 +415,7 @@ fn nothing_is_lost_in_a_crowd() {
         let tasks: Vec<_> = (0..64_u64)
             .map(|task| {
                 let pool = pool.clone();
-                rt.fresh_color().spawn(async move {
+                rt.new_color().spawn(async move {
                     let mut sum = 0;
                     for step in 0..50 {
                         let awaited = pool.spawn(move || step);

@@ -49,11 +49,12 @@ fn no_more_is_in_flight_than_the_budget_has() {
                         let share = budget.blocking_take(amount).expect("it will be there");
                         in_flight.enter(amount);
                         let there = Arc::clone(&in_flight);
-                        colors[at % 4].post(move |sum, _| {
+                        let posted = colors[at % 4].post(move |sum, _| {
                             *sum += share.amount();
                             there.leave(share.amount());
                             drop(share);
                         });
+                        posted.expect("it takes events");
                     }
                 })
             })
@@ -62,7 +63,7 @@ fn no_more_is_in_flight_than_the_budget_has() {
         settle(&rt);
         assert!((2..=LIMIT).contains(&in_flight.most.load(Relaxed)));
         assert_eq!((budget.used(), budget.waiting()), (0, 0));
-        let sums: usize = colors.iter().map(|color| color.with(|sum| *sum)).sum();
+        let sums: usize = colors.iter().map(|color| color.blocking_with(|sum| *sum)).sum();
         let weigh = |at: usize, poster| (at * 7 + poster) % LIMIT + 1;
         let sent = |poster| (0..2_000).map(|at| weigh(at, poster)).sum::<usize>();
         assert_eq!(sums, sent(0) + sent(1));
@@ -77,37 +78,38 @@ fn a_share_comes_back_from_an_event_that_does_not_run() {
         let (rt, gate) = (runtime(1), Gate::default());
         let (holds, held) = (gate.clone(), Gate::default());
         let began = held.clone();
-        rt.fresh_color().post(move |(), _| {
+        let holds = rt.new_color().post(move |(), _| {
             began.arrive();
             holds.pass("the test opens it");
         });
+        holds.expect("it takes events");
         held.pass("the worker is held");
 
-        let full = rt.color_options().capacity(0).fresh().expect("a color");
+        let full = rt.color_options().capacity(0).new_color().expect("a color");
         let share = take();
-        full.post(move |(), _| drop(share));
+        full.post_or_shed(move |(), _| drop(share));
         assert_eq!(budget.used(), 0, "it was shed");
 
         let share = take();
-        let refused = full.try_post(move |(), _| drop(share));
+        let refused = full.post(move |(), _| drop(share));
         assert_eq!(budget.used(), 1, "the error has it");
         drop(refused);
         assert_eq!(budget.used(), 0);
 
-        let (stopped, share) = (rt.fresh_color(), take());
-        stopped.post(move |(), _| drop(share));
+        let (stopped, share) = (rt.new_color(), take());
+        stopped.post(move |(), _| drop(share)).expect("it takes events");
         stopped.stop(Pending::Drop);
-        let (abandoned, share) = (rt.fresh_color(), take());
+        let (abandoned, share) = (rt.new_color(), take());
         let timer = abandoned.post_after(WAIT, move |(), _| drop(share));
         assert_eq!(budget.used(), 2);
         assert!(timer.cancel());
         assert_eq!(budget.used(), 1);
         let share = take();
-        abandoned.post(move |(), _| drop(share));
+        abandoned.post(move |(), _| drop(share)).expect("it takes events");
 
         // It is asked to end while its only worker is held.
         assert!(mely::Handle::shutdown(&rt, Duration::ZERO));
-        while !matches!(full.try_post(|(), _| ()), Err(PostError::Closed(_))) {
+        while !matches!(full.post(|(), _| ()), Err(PostError::Closed(_))) {
             thread::yield_now();
         }
         gate.arrive();
@@ -121,8 +123,8 @@ fn a_share_comes_back_from_an_event_that_panics() {
     bounded("a share and a panic", || {
         let (rt, budget) = (runtime(1), Budget::new(10));
         let share = budget.try_take(10).expect("there is room");
-        let waits = rt.fresh_color().spawn(budget.take(3));
-        let failed = rt.fresh_color().call(move |(), _| {
+        let waits = rt.new_color().spawn(budget.take(3));
+        let failed = rt.new_color().call(move |(), _| {
             let _share = share;
             silent_panic()
         });
@@ -137,10 +139,10 @@ fn nobody_blocks_a_worker_for_a_share() {
     bounded("blocking inside", || {
         let (rt, budget) = (runtime(1), Budget::new(10));
         let there = budget.clone();
-        let in_event = rt.fresh_color().call(move |(), _| there.blocking_take(1).map(drop));
+        let in_event = rt.new_color().call(move |(), _| there.blocking_take(1).map(drop));
         assert_eq!(in_event.wait(), Ok(Err(BudgetError::InsideHandler)));
         let there = budget.clone();
-        let in_task = rt.fresh_color().spawn(async move { there.blocking_take(1).map(drop) });
+        let in_task = rt.new_color().spawn(async move { there.blocking_take(1).map(drop) });
         assert_eq!(in_task.wait(), Ok(Err(BudgetError::InsideHandler)));
         let error = BudgetError::TooLarge { asked: 11, limit: 10 };
         assert_eq!(budget.blocking_take(11).map(drop), Err(error));
@@ -157,7 +159,7 @@ fn tasks_get_their_shares_in_turn() {
             .map(|number| {
                 let amount = 1 + number % 2;
                 let (there, order) = (budget.clone(), Arc::clone(&order));
-                let color = rt.fresh_color();
+                let color = rt.new_color();
                 let task = color.clone().spawn(async move {
                     let share = there.take(amount).await.expect("it is not too large");
                     order.lock().expect("no panic").push(number);
@@ -300,7 +302,7 @@ fn a_share_in_a_state_is_given_back_with_it() {
         let budget = Budget::new(10);
         let rt = runtime(1);
         let session = rt.colored(budget.try_take(6).expect("there is room"));
-        assert_eq!(session.with(|share| share.amount()), 6);
+        assert_eq!(session.blocking_with(|share| share.amount()), 6);
         assert_eq!(budget.used(), 6);
         rt.shutdown(Duration::from_secs(10)).expect("it ends");
         assert_eq!(budget.used(), 0);

@@ -26,6 +26,7 @@ mod net_faults;
 mod no_sleep;
 mod panics;
 mod penalties;
+mod poison;
 mod random_load;
 mod signals;
 mod sound;

@@ -42,8 +42,8 @@ use crate::worker;
 /// received.post(move |bytes, _cx| {
 ///     *bytes += frame.len();
 ///     drop(share); // named here, so the closure has it
-/// });
-/// # rt.settle();
+/// })?;
+/// # rt.wait_idle();
 /// assert_eq!(in_flight.used(), 0);
 ///
 /// let share = in_flight.try_take(1000)?;
@@ -103,7 +103,7 @@ impl Budget {
     /// let rt = mely::Runtime::builder().workers(1).build()?;
     /// let budget = Budget::new(10);
     /// let share = budget.try_take(7)?;
-    /// let waits = rt.fresh_color().spawn(budget.take(5));
+    /// let waits = rt.new_color().spawn(budget.take(5));
     /// drop(share);
     /// assert_eq!(waits.wait()??.amount(), 5);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
