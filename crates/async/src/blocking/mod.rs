@@ -37,15 +37,15 @@ pub struct BlockingOptions {
 
 impl BlockingOptions {
     /// How many threads there may be, where nothing else is said. A disk wants some tens of
-    /// requests at a time; a thread that waits for one takes some 20 KiB.
+    /// requests at a time.
     pub const THREADS_MAX: usize = 64;
 
     /// How many closures may wait for a thread, where nothing else is said: some milliseconds
     /// of what 64 threads read from a disk.
     pub const QUEUE_MAX: usize = 1024;
 
-    /// How long a thread waits for more, where nothing else is said. To start another one
-    /// takes some ten times as long as to wake one.
+    /// How long a thread waits for more, where nothing else is said. It takes some 20 KB
+    /// meanwhile, and to start another one twice as long as to wake it.
     pub const KEEP_ALIVE: Duration = Duration::from_secs(10);
 
     /// The defaults.

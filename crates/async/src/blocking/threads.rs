@@ -126,7 +126,9 @@ impl Threads {
         }
         let name = format!("mely-block-{}", queue.started);
         let this = Arc::clone(self);
-        thread::Builder::new().name(name).spawn(move || this.run())?;
+        thread::Builder::new()
+            .name(name)
+            .spawn(move || this.run())?;
         queue.threads += 1;
         queue.started += 1;
         Ok(())

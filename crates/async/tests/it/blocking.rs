@@ -107,7 +107,7 @@ fn each_closure_has_a_thread_while_there_are_fewer_than_may_be() {
         let barrier = Arc::new(std::sync::Barrier::new(4));
         let runs = (0..4).map(|_| {
             let barrier = Arc::clone(&barrier);
-            pool.spawn(move || drop(barrier.wait()))
+            pool.spawn(move || barrier.wait().is_leader())
         });
         for result in block_on(join_all(runs)) {
             result.expect("it runs");
@@ -327,7 +327,7 @@ fn idle_threads_end() {
         let barrier = Arc::new(std::sync::Barrier::new(4));
         let waits = || {
             let barrier = Arc::clone(&barrier);
-            pool.spawn(move || drop(barrier.wait()))
+            pool.spawn(move || barrier.wait().is_leader())
         };
         block_on(join_all([(); 4].map(|()| waits())));
         assert!(pool.threads() >= 4);
@@ -344,7 +344,7 @@ fn a_pool_that_has_less_to_do_has_fewer_threads() {
         let barrier = Arc::new(std::sync::Barrier::new(8));
         let runs = (0..8).map(|_| {
             let barrier = Arc::clone(&barrier);
-            pool.spawn(move || drop(barrier.wait()))
+            pool.spawn(move || barrier.wait().is_leader())
         });
         block_on(join_all(runs));
         assert_eq!(pool.threads(), 8);
@@ -455,7 +455,11 @@ fn a_waker_that_panics_ends_no_thread() {
         let held = hold(&pool);
         let mut queued = pool.spawn(|| 7);
         let waker = Waker::from(Arc::new(Bomb));
-        assert!(queued.poll_unpin(&mut Context::from_waker(&waker)).is_pending());
+        assert!(
+            queued
+                .poll_unpin(&mut Context::from_waker(&waker))
+                .is_pending()
+        );
         held.end();
         assert_eq!(block_on(pool.spawn(|| 1)), Ok(1));
         assert_eq!(block_on(&mut queued), Ok(7));
@@ -480,6 +484,8 @@ fn a_lookup_that_panics_is_an_error() {
 fn the_shared_pool_takes_what_it_has_room_for() {
     let (tell, told): (_, Receiver<u32>) = channel();
     let sent = try_spawn_blocking(move || tell.send(7).is_ok());
-    let sent = sent.map_err(|refused| refused.to_string()).expect("there is room");
+    let sent = sent
+        .map_err(|refused| refused.to_string())
+        .expect("there is room");
     assert_eq!((block_on(sent), told.recv()), (Ok(true), Ok(7)));
 }
