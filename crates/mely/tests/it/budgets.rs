@@ -59,11 +59,16 @@ fn no_more_is_in_flight_than_the_budget_has() {
                 })
             })
             .collect();
-        posters.into_iter().for_each(|p| p.join().expect("no panic"));
+        posters
+            .into_iter()
+            .for_each(|p| p.join().expect("no panic"));
         settle(&rt);
         assert!((2..=LIMIT).contains(&in_flight.most.load(Relaxed)));
         assert_eq!((budget.used(), budget.waiting()), (0, 0));
-        let sums: usize = colors.iter().map(|color| color.blocking_with(|sum| *sum)).sum();
+        let sums: usize = colors
+            .iter()
+            .map(|color| color.blocking_with(|sum| *sum))
+            .sum();
         let weigh = |at: usize, poster| (at * 7 + poster) % LIMIT + 1;
         let sent = |poster| (0..2_000).map(|at| weigh(at, poster)).sum::<usize>();
         assert_eq!(sums, sent(0) + sent(1));
@@ -97,7 +102,9 @@ fn a_share_comes_back_from_an_event_that_does_not_run() {
         assert_eq!(budget.used(), 0);
 
         let (stopped, share) = (rt.new_color(), take());
-        stopped.post(move |(), _| drop(share)).expect("it takes events");
+        stopped
+            .post(move |(), _| drop(share))
+            .expect("it takes events");
         stopped.stop(Pending::Drop);
         let (abandoned, share) = (rt.new_color(), take());
         let timer = abandoned.post_after(WAIT, move |(), _| drop(share));
@@ -105,7 +112,9 @@ fn a_share_comes_back_from_an_event_that_does_not_run() {
         assert!(timer.cancel());
         assert_eq!(budget.used(), 1);
         let share = take();
-        abandoned.post(move |(), _| drop(share)).expect("it takes events");
+        abandoned
+            .post(move |(), _| drop(share))
+            .expect("it takes events");
 
         // It is asked to end while its only worker is held.
         assert!(mely::Handle::shutdown(&rt, Duration::ZERO));
@@ -139,12 +148,19 @@ fn nobody_blocks_a_worker_for_a_share() {
     bounded("blocking inside", || {
         let (rt, budget) = (runtime(1), Budget::new(10));
         let there = budget.clone();
-        let in_event = rt.new_color().call(move |(), _| there.blocking_take(1).map(drop));
+        let in_event = rt
+            .new_color()
+            .call(move |(), _| there.blocking_take(1).map(drop));
         assert_eq!(in_event.wait(), Ok(Err(BudgetError::InsideHandler)));
         let there = budget.clone();
-        let in_task = rt.new_color().spawn(async move { there.blocking_take(1).map(drop) });
+        let in_task = rt
+            .new_color()
+            .spawn(async move { there.blocking_take(1).map(drop) });
         assert_eq!(in_task.wait(), Ok(Err(BudgetError::InsideHandler)));
-        let error = BudgetError::TooLarge { asked: 11, limit: 10 };
+        let error = BudgetError::TooLarge {
+            asked: 11,
+            limit: 10,
+        };
         assert_eq!(budget.blocking_take(11).map(drop), Err(error));
     });
 }

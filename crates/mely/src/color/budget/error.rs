@@ -38,7 +38,10 @@ impl fmt::Display for BudgetError {
                 write!(f, "the budget has {left} left, but others wait for it")
             }
             Self::Full { asked, left } => {
-                write!(f, "the budget has {left} left, and not the {asked} asked for")
+                write!(
+                    f,
+                    "the budget has {left} left, and not the {asked} asked for"
+                )
             }
             Self::TooLarge { asked, limit } => write!(
                 f,

@@ -33,9 +33,8 @@ impl Take {
     }
 
     fn ask(&mut self, waker: &Waker) -> Poll<Result<(), BudgetError>> {
-        let refused_for_now = |asked: &Result<(), BudgetError>| {
-            matches!(asked, Err(BudgetError::Full { .. }))
-        };
+        let refused_for_now =
+            |asked: &Result<(), BudgetError>| matches!(asked, Err(BudgetError::Full { .. }));
         let asked = self.budget.lock().try_take(self.amount);
         if !refused_for_now(&asked) {
             return Poll::Ready(asked);

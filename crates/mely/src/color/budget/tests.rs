@@ -135,7 +135,11 @@ impl Run {
         let (used, waited) = (0, Vec::new());
         Self {
             budget: Budget::new(limit),
-            spec: Spec { limit, used, waited },
+            spec: Spec {
+                limit,
+                used,
+                waited,
+            },
             waiters: Vec::new(),
             shares: Vec::new(),
         }
