@@ -58,13 +58,15 @@
 //! | to | use |
 //! |---|---|
 //! | listen, connect | [`TcpListener`], [`TcpStream`], [`UnixListener`], [`UnixStream`] |
-//! | give each connection a color | [`Listener::serve`] |
+//! | give each connection a color, or one that the program chooses | [`Listener::serve`], [`Listener::serve_under`] |
+//! | write to a peer from many places, and wait for none | [`OwnedWriteHalf::into_queue`] |
 //! | send datagrams | [`UdpSocket`] |
 //! | wait | [`sleep`], [`sleep_until`], [`interval`], [`timeout`], [`timeout_at`] |
 //! | do what blocks, or takes long | [`spawn_blocking`], [`BlockingPool`] |
 //! | read and write files | [`mod@fs`] |
+//! | let others run | [`yield_now`] |
 //! | look a name up | [`lookup_host`], [`TcpStream::connect_host`] |
-//! | end in order | [`Stop`], [`Serving::stop`] |
+//! | end in order | [`signal::terminated`], [`Serving::stop`], [`Serving::wait_timeout`], [`Stop`] |
 //!
 //! | feature | gives streams | and with it |
 //! |---|---|---|
@@ -127,10 +129,12 @@ mod listener;
 mod lookup;
 mod ready;
 mod serve;
+pub mod signal;
 mod socket;
 mod stream;
 mod time;
 mod traits;
+mod turn;
 mod udp;
 mod wake;
 
@@ -145,8 +149,8 @@ pub use serve::{ServeOptions, Serving, Stop, Stopped};
 #[cfg(feature = "http")]
 pub use serve::{serve_http, serve_http_with};
 pub use stream::{
-    OwnedReadHalf, OwnedWriteHalf, ReadHalf, ReuniteError, Stream, StreamSocket, TcpStream,
-    UnixStream, WriteHalf,
+    OwnedReadHalf, OwnedWriteHalf, PushError, ReadHalf, ReuniteError, Stream, StreamSocket,
+    TcpStream, UnixStream, WhenFull, WriteHalf, WriteQueue, Writing,
 };
 pub use time::{
     Interval, MissedTickBehavior, Sleep, interval, interval_at, sleep, sleep_until, timeout,
@@ -154,4 +158,5 @@ pub use time::{
 };
 #[cfg(feature = "hyper")]
 pub use traits::hyper_rt::{ColorExecutor, ColorTimer};
+pub use turn::{YieldNow, yield_now};
 pub use udp::UdpSocket;

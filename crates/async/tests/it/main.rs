@@ -2,6 +2,7 @@
 
 mod blocking;
 mod channels;
+#[cfg(target_arch = "x86_64")]
 mod codecs;
 mod colors;
 mod datagrams;
@@ -11,10 +12,14 @@ mod files;
 mod hostile;
 mod http;
 mod listeners;
+mod queues;
 mod servers;
+mod signals;
 mod streams;
 mod support;
 mod timers;
 #[cfg(target_arch = "x86_64")]
 mod tls;
 mod tokio_context;
+mod turns;
+mod under;
