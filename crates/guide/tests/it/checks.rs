@@ -20,8 +20,8 @@ pub(crate) fn the_pages_that_are_tested_are_all(book: &Book) -> Vec<String> {
     let untested = untested.map(|path| format!("{path}: the crate mely-guide does not test it"));
     let is_there = |path: &&String| book.pages.contains_key(*path);
     let missing = book.tested.iter().filter(|path| !is_there(path));
-    let missing = missing
-        .map(|path| format!("{path}: the crate mely-guide tests it, and it is not there"));
+    let missing =
+        missing.map(|path| format!("{path}: the crate mely-guide tests it, and it is not there"));
     untested.chain(missing).collect()
 }
 
@@ -87,11 +87,17 @@ pub(crate) fn each_block_names_its_language(book: &Book) -> Vec<String> {
 /// Pages for those who come from elsewhere have programs of other libraries.
 pub(crate) fn only_code_of_others_is_not_tested(book: &Book) -> Vec<String> {
     let is_tested = |path: &str, page: &Page| {
-        page.blocks.iter().filter(|block| block.is_rust()).all(|block| {
-            !block.has("no_run") && (!block.has("ignore") || path.starts_with("from/"))
-        })
+        page.blocks
+            .iter()
+            .filter(|block| block.is_rust())
+            .all(|block| {
+                !block.has("no_run") && (!block.has("ignore") || path.starts_with("from/"))
+            })
     };
-    let pages = book.pages.iter().filter(|(path, page)| !is_tested(path, page));
+    let pages = book
+        .pages
+        .iter()
+        .filter(|(path, page)| !is_tested(path, page));
     pages
         .map(|(path, _)| format!("{path}: a block of Rust is not tested"))
         .collect()

@@ -104,8 +104,14 @@ fn a_block_that_nothing_tests_is_found() {
     for (block, what) in [
         ("```\nlet x = 1;\n```", "a block has no language"),
         ("    let x = 1;", "a block has no language"),
-        ("```rust,ignore\nlet x = 1;\n```", "a block of Rust is not tested"),
-        ("```rust,no_run\nlet x = 1;\n```", "a block of Rust is not tested"),
+        (
+            "```rust,ignore\nlet x = 1;\n```",
+            "a block of Rust is not tested",
+        ),
+        (
+            "```rust,no_run\nlet x = 1;\n```",
+            "a block of Rust is not tested",
+        ),
     ] {
         let page = format!("{PROGRAM}\n{block}\n");
         let found = found(&book("[A](a.md)\n", &[("a.md", &page)]));
