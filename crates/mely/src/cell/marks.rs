@@ -104,6 +104,7 @@ mod tests {
     fn traits(capacity: u32, pinned: bool) -> Traits {
         Traits {
             capacity,
+            control_capacity: 0,
             home: 0,
             pinned,
             after_panic: super::super::AfterPanic::AsRuntime,

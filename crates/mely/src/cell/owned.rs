@@ -132,12 +132,6 @@ impl<R: Realm> OwnedColor<R> {
         ManuallyDrop::new(ColorRef(self.0))
     }
 
-    /// Counts one more pending event, unless the color is full.
-    #[inline]
-    pub(crate) fn reserve(&self) -> bool {
-        !self.cell().marks.is_bounded() || self.borrow().reserve()
-    }
-
     /// Posts to the color from the one who owns it: after everything that is in
     /// the inbox, which may hold earlier events of this thread.
     ///
@@ -187,16 +181,6 @@ impl<R: Realm> OwnedColor<R> {
             }
         };
         Some(event)
-    }
-
-    /// Counts one pending event less.
-    #[inline]
-    pub(crate) fn unreserve(&self) {
-        let cell = self.cell();
-        if cell.marks.is_bounded() {
-            // Relaxed: a count only.
-            cell.pending.fetch_sub(1, Relaxed);
-        }
     }
 
     /// Puts back the one event that was to be run next.
@@ -354,7 +338,7 @@ impl<R: Realm> OwnedColor<R> {
         }
         for _ in 0..cell.queue.len() {
             let Some(event) = cell.queue.pop() else { break };
-            self.unreserve();
+            self.unreserve(&event);
             count(&event);
             drop_safely(event);
         }

@@ -60,6 +60,7 @@ impl<R: Realm> OwnedColor<R> {
         // Relaxed: who finds the inbox barred sees it, by that.
         cell.poisoned.store(true, Relaxed);
         cell.inbox.bar();
+        self.borrow().end_waiting();
     }
 
     /// Whether it has a state of the program's.

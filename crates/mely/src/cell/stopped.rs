@@ -12,6 +12,7 @@ impl<R: Realm> ColorRef<R> {
     /// color back has become its owner, as it was idle, and ends it by dropping that.
     pub(crate) fn stop(&self) -> Option<OwnedColor<R>> {
         let was_closed = self.cell().inbox.bar();
+        self.end_waiting();
         was_closed.then(|| OwnedColor::claim(self))
     }
 
@@ -30,7 +31,7 @@ impl<R: Realm> ColorRef<R> {
     /// Gives back an event of a color that was stopped, and the place that it has taken.
     #[cold]
     pub(crate) fn refuse(&self, event: Event) -> Event {
-        self.unreserve();
+        self.unreserve(&event);
         event
     }
 }

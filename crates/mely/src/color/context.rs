@@ -6,7 +6,7 @@ use core::marker::PhantomData;
 use std::time::Instant;
 
 use crate::color::error::PostError;
-use crate::color::via::{given_back, not_admitted};
+use crate::color::refused::{given_back, not_admitted};
 use crate::event::handler::Handler;
 use crate::event::{Call, Place, StatePtr};
 use crate::machine::panics::drop_refused;
@@ -66,6 +66,23 @@ where
         // SAFETY: the state lives as long as its color, and only the one event of
         // the color that is being run, this one, reaches it.
         self(unsafe { state.as_mut() }, &mut context);
+    }
+}
+
+/// An event of control.
+pub(super) struct Control<F>(pub(super) F);
+
+impl<T, F> Call<T> for Control<F>
+where
+    T: Send + 'static,
+    F: FnOnce(&mut T, &mut Context<'_, T>) + Send + 'static,
+{
+    const IS_CONTROL: bool = true;
+
+    #[inline]
+    unsafe fn call(self, state: StatePtr<T>, place: Place<'_>) {
+        // SAFETY: passed on from the caller.
+        unsafe { self.0.call(state, place) }
     }
 }
 

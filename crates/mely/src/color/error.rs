@@ -37,6 +37,15 @@ impl<F> PostError<F> {
         }
     }
 
+    /// The same, of another event.
+    pub(crate) fn map<E>(self, make: impl FnOnce(F) -> E) -> PostError<E> {
+        match self {
+            PostError::Full(event) => PostError::Full(make(event)),
+            PostError::Closed(event) => PostError::Closed(make(event)),
+            PostError::Poisoned(event) => PostError::Poisoned(make(event)),
+        }
+    }
+
     fn reason(&self) -> &'static str {
         match self {
             PostError::Full(_) => {

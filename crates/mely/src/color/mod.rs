@@ -6,12 +6,14 @@ pub(crate) mod error;
 mod every;
 pub(crate) mod group;
 pub(crate) mod options;
+pub(crate) mod refused;
 pub(crate) mod reply;
+pub(crate) mod room;
 pub(crate) mod section;
 pub(crate) mod state;
 mod stop;
 pub(crate) mod task;
-pub(crate) mod via;
+mod via;
 pub(crate) mod waits;
 mod weak;
 
@@ -233,6 +235,52 @@ impl<T: Send + 'static> Colored<T> {
         F: FnOnce(&mut T, &mut Context<'_, T>) -> R + Send + 'static,
     {
         self.unnamed().call(event)
+    }
+}
+
+impl<T: Send + 'static> Colored<T> {
+    /// Runs an event now, if it is one of the color and state that the calling handler has,
+    /// and posts it if not: what a function does that does not know where it is called.
+    ///
+    /// Run now, it comes before all that is pending, is a part of the calling event in the
+    /// metrics, and is given back never.
+    ///
+    /// ```
+    /// # use mely::{Colored, Context};
+    /// fn deposit(to: &Colored<i64>, amount: i64, own: &mut i64, cx: &mut Context<'_, i64>) {
+    ///     to.dispatch(own, cx, move |balance, _| *balance += amount).ok();
+    /// }
+    ///
+    /// let rt = mely::Runtime::builder().workers(1).build()?;
+    /// let (a, b) = (rt.colored(0), rt.colored(0));
+    /// let other = b.clone();
+    /// a.post(move |own, cx| {
+    ///     deposit(&cx.colored(), 5, own, cx);
+    ///     assert_eq!(*own, 5);
+    ///     deposit(&other, 7, own, cx);
+    /// })?;
+    /// rt.wait_idle();
+    /// assert_eq!((a.blocking_with(|n| *n), b.blocking_with(|n| *n)), (5, 7));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As for [`post`](Self::post).
+    pub fn dispatch<F>(
+        &self,
+        state: &mut T,
+        cx: &mut Context<'_, T>,
+        event: F,
+    ) -> Result<(), PostError<F>>
+    where
+        F: FnOnce(&mut T, &mut Context<'_, T>) + Send + 'static,
+    {
+        if cx.owned().is_of(&self.color) && cx.state.is(self.state) {
+            event(state, cx);
+            return Ok(());
+        }
+        self.post(event)
     }
 }
 

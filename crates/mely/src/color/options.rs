@@ -2,7 +2,8 @@
 
 use core::fmt;
 
-use crate::cell::{AfterPanic, Anew, Capacity, OnPanic, Traits, UNBOUNDED};
+use crate::cell::room::CONTROL_MAX;
+use crate::cell::{AfterPanic, Anew, CONTROL_CAPACITY, Capacity, OnPanic, Traits, UNBOUNDED};
 use crate::color::{Color, Colored};
 use crate::machine::sync::Arc;
 use crate::shared::{ColorRef, Shared};
@@ -25,6 +26,7 @@ pub struct ColorOptions {
     home: Option<usize>,
     pinned: bool,
     capacity: Capacity,
+    control_capacity: Capacity,
     after_panic: AfterPanic,
 }
 
@@ -35,6 +37,7 @@ impl ColorOptions {
             pinned: false,
             after_panic: AfterPanic::AsRuntime,
             capacity: shared.config.color_capacity,
+            control_capacity: CONTROL_CAPACITY,
             shared,
         }
     }
@@ -68,6 +71,15 @@ impl ColorOptions {
     #[must_use]
     pub fn capacity(mut self, events: usize) -> Self {
         self.capacity = Capacity::try_from(events).unwrap_or(UNBOUNDED);
+        self
+    }
+
+    /// How many events of [control](Colored::post_control) may be pending besides, on a color
+    /// with a capacity. Default: 64.
+    #[must_use]
+    pub fn control_capacity(mut self, events: usize) -> Self {
+        self.control_capacity =
+            Capacity::try_from(events).map_or(CONTROL_MAX, |events| events.min(CONTROL_MAX));
         self
     }
 
@@ -165,6 +177,7 @@ impl ColorOptions {
             Traits {
                 pinned: self.pinned,
                 capacity: self.capacity,
+                control_capacity: self.control_capacity,
                 after_panic: self.after_panic,
                 ..self.shared.default_traits(home)
             }
@@ -178,6 +191,7 @@ impl fmt::Debug for ColorOptions {
             .field("home", &self.home)
             .field("pinned", &self.pinned)
             .field("capacity", &self.capacity)
+            .field("control_capacity", &self.control_capacity)
             .field("after_panic", &self.after_panic)
             .finish_non_exhaustive()
     }

@@ -7,37 +7,15 @@ use super::Colored;
 use crate::cell::room::Room;
 use crate::color::context::Context;
 use crate::color::error::{CallError, PostError};
+use crate::color::refused::{given_back, not_admitted};
 use crate::color::reply::{self, Reply};
-use crate::event::Event;
 use crate::event::handler::{Handler, HandlerOf, Weight};
+use crate::event::{Call, Event};
 use crate::machine::panics::drop_refused;
-use crate::shared::ColorRef;
-use crate::shared::admission::{Poster, Refusal};
+
+use crate::shared::admission::Poster;
 use crate::shared::timers::Timer;
 use crate::worker::{self, Worker};
-
-/// The closure of an event that a color which was stopped has refused.
-///
-/// # Safety
-///
-/// The event was made with it.
-#[cold]
-#[inline(never)]
-pub(super) unsafe fn given_back<T, F>(color: &ColorRef, refused: Event) -> PostError<F> {
-    // SAFETY: the caller's word.
-    let event = unsafe { refused.into_call::<T, F>() };
-    not_admitted(color, Refusal::Closed, event)
-}
-
-/// Why an event was refused. A color that was stopped will have room no more.
-#[cold]
-pub(super) fn not_admitted<F>(color: &ColorRef, refusal: Refusal, event: F) -> PostError<F> {
-    match refusal {
-        Refusal::Full if !color.is_stopped() => PostError::Full(event),
-        Refusal::Full | Refusal::Closed if color.is_poisoned() => PostError::Poisoned(event),
-        Refusal::Full | Refusal::Closed => PostError::Closed(event),
-    }
-}
 
 /// A color together with the [`Handler`] that its events are of.
 ///
@@ -100,9 +78,9 @@ impl<T: Send + 'static> WithHandler<'_, T> {
     }
 
     #[inline]
-    fn post_with_room<F>(&self, room: Room, event: F) -> Result<(), PostError<F>>
+    pub(super) fn post_with_room<F>(&self, room: Room, event: F) -> Result<(), PostError<F>>
     where
-        F: FnOnce(&mut T, &mut Context<'_, T>) + Send + 'static,
+        F: Call<T>,
     {
         let (color, origin) = (&self.target.color, self.target.origin);
         let room = match origin.is_bounded() {
@@ -146,7 +124,7 @@ impl<T: Send + 'static> WithHandler<'_, T> {
     /// An event in a node of no worker, to be weighed by the one that gets it.
     pub(super) fn unweighed<F>(&self, event: F) -> Event
     where
-        F: FnOnce(&mut T, &mut Context<'_, T>) + Send + 'static,
+        F: Call<T>,
     {
         Event::new(
             None,

@@ -1,6 +1,6 @@
 //! Names of before, for programs that use them.
 
-use super::Handle;
+use super::handle::Handle;
 use crate::color::Color;
 
 impl Handle {

@@ -186,7 +186,7 @@ impl Builder {
     /// # let path = dir.path().join("run.trace");
     /// let rt = mely::Runtime::builder().workers(2).trace(&path).build()?;
     /// let (a, b) = (rt.numbered_color(1), rt.numbered_color(2));
-    /// a.post(move |_, _| b.post(|_, _| ()))?;
+    /// a.post(move |_, _| b.post_or_shed(|_, _| ()))?;
     /// let report = rt.shutdown(Duration::from_secs(5))?;
     /// assert_eq!(report.trace.map(|trace| trace.lost), Some(0));
     ///

@@ -152,7 +152,7 @@ pub struct HandlerMetrics {
 ///
 /// ```
 /// let rt = mely::Runtime::builder().workers(2).build()?;
-/// (0..100).for_each(|_| rt.new_color().post(|_, _| ()));
+/// (0..100).for_each(|_| rt.new_color().post_or_shed(|_, _| ()));
 /// rt.wait_idle();
 /// let metrics = rt.metrics();
 /// assert_eq!((metrics.events.run, metrics.events.pending()), (100, 0));

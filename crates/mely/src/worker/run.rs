@@ -245,7 +245,7 @@ impl Worker {
             } else {
                 return;
             };
-            color.unreserve();
+            color.unreserve(&event);
             let id = event.handler_id();
             if id != row.id {
                 row.turn_to(id, &self.costs);

@@ -27,6 +27,7 @@ mod panics;
 mod penalties;
 mod poison;
 mod random_load;
+mod room;
 mod signals;
 mod sound;
 mod stops;
