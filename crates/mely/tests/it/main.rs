@@ -9,6 +9,7 @@ mod build;
 mod calls;
 mod checkers;
 mod colors;
+mod diagnostics;
 mod ends;
 mod every;
 mod fairness;
