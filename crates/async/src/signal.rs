@@ -83,7 +83,7 @@ pub struct Signals {
 /// use mely_async::signal::{self, SIGHUP};
 /// let rt = mely::Runtime::builder().workers(1).build()?;
 /// let mut reloads = signal::signals(&rt, &[SIGHUP])?;
-/// let served = rt.fresh_color().spawn(async move { reloads.next().await });
+/// let served = rt.new_color().spawn(async move { reloads.next().await });
 /// # rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::HUP)?;
 /// assert_eq!(served.wait()?, Some(SIGHUP));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -161,7 +161,7 @@ impl Terminated {
     ///
     /// As when awaited, and inside of a handler of the same runtime.
     pub fn wait(self) -> io::Result<i32> {
-        let color = self.0.handle.fresh_color();
+        let color = self.0.handle.new_color();
         color.spawn(self).wait().map_err(io::Error::other)?
     }
 }

@@ -323,7 +323,7 @@ mod tests {
         let rt = mely::Runtime::builder().workers(1).build().expect("one");
         let (here, _peer) = UnixStream::pair().expect("a pair");
         let socket = Socket::new(here).expect("a socket");
-        let listed = rt.fresh_color().call(move |(), _| {
+        let listed = rt.new_color().call(move |(), _| {
             let cx = Context::from_waker(Waker::noop());
             let nothing = |_: &UnixStream, _| Err::<(), _>(io::ErrorKind::WouldBlock.into());
             let polled = socket.poll_io(Way::Read, Waiter::Poller, &cx, nothing);

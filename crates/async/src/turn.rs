@@ -13,12 +13,12 @@ use std::task::{Context, Poll};
 /// let rt = mely::Runtime::builder().workers(1).build()?;
 /// let log = rt.colored(Vec::new());
 /// let task = log.spawn_with(async |mut log: mely::TaskState<Vec<&str>>| {
-///     log.colored().post(|log, _cx| log.push("an event that waits"));
+///     log.colored().post_or_shed(|log, _cx| log.push("an event that waits"));
 ///     mely_async::yield_now().await;
-///     log.with(|log| log.push("the task"));
+///     log.blocking_with(|log| log.push("the task"));
 /// });
 /// task.wait()?;
-/// assert_eq!(log.with(|log| log.clone()), ["an event that waits", "the task"]);
+/// assert_eq!(log.blocking_with(|log| log.clone()), ["an event that waits", "the task"]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn yield_now() -> YieldNow {

@@ -10,41 +10,13 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::{cmp, fmt};
 
-use crate::blocking::{Blocking, spawn_blocking};
-use crate::wake::drop_safely;
+use super::operation::{Ongoing, Operation, Settled};
+use crate::blocking::spawn_blocking;
 
 /// How many bytes of a [`File`] are read or written at a time, at the most, and so are in memory
 /// besides what the program has. The way to a thread and back takes as long as some hundred KiB
 /// of a file that the system has in memory.
 pub const CHUNK_MAX: usize = 1024 * 1024;
-
-/// What became of an operation.
-enum Settled {
-    Read(io::Result<usize>),
-    Wrote(io::Result<()>),
-    Sought(SeekFrom, io::Result<u64>),
-    /// There was no thread for it.
-    Failed(io::Error),
-}
-
-/// The operation that is under way.
-struct Ongoing {
-    is_write: bool,
-    blocking: Blocking<(Settled, Vec<u8>)>,
-}
-
-#[derive(Default)]
-struct Operation(Option<Ongoing>);
-
-impl Drop for Operation {
-    fn drop(&mut self) {
-        // What is written behind the program's back is written though nobody looks any more.
-        match self.0.take() {
-            Some(ongoing) if ongoing.is_write => ongoing.blocking.insist(),
-            ongoing => drop_safely(ongoing),
-        }
-    }
-}
 
 /// A file, open for futures under any color and in any async runtime.
 ///

@@ -36,6 +36,7 @@
 
 mod dir;
 mod file;
+mod operation;
 
 use std::fs::Metadata;
 use std::io::{self, Read as _};

@@ -177,7 +177,7 @@ fn a_half_that_begins_to_wait_while_the_other_goes_is_woken() {
             let (mut reads, writes) = UnixStream::from_std(here).expect("a socket").into_split();
             let begins = Arc::new(AtomicBool::new(false));
             let begun = Arc::clone(&begins);
-            let waits = rt.fresh_color().spawn(async move {
+            let waits = rt.new_color().spawn(async move {
                 // It has waited, and is watched with this color.
                 assert!(reads.read(&mut [0; 1]).now_or_never().is_none());
                 begins.store(true, Release);

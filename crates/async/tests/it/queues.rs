@@ -48,7 +48,7 @@ fn after_zeros(bytes: &[u8]) -> &[u8] {
 
 /// A connection that does nothing but write.
 fn connection(rt: &Handle, writing: Writing<Socket>) -> Reply<std::io::Result<()>> {
-    rt.fresh_color().spawn(writing)
+    rt.new_color().spawn(writing)
 }
 
 fn reason(ended: std::io::Result<()>) -> Option<PushError> {
@@ -78,14 +78,14 @@ fn a_peer_that_never_reads_is_closed_and_costs_no_more_memory() {
     bounded(|| {
         let rt = runtime(2);
         let (queue, mut writing, peer) = stuck(1000, WhenFull::Close);
-        let ended = rt.fresh_color().spawn(async move {
+        let ended = rt.new_color().spawn(async move {
             let other = writing.during(std::future::pending::<()>()).await;
             assert_eq!(other, None);
             writing.await
         });
         queue.push(&[1; 500]).expect("there is room");
         // The writer has taken it, and waits: there is as much room as before.
-        rt.settle();
+        rt.wait_idle();
         assert_eq!(queue.unwritten(), 500);
         assert_eq!(push_until_refused(&queue, &[1; 100]), (5, PushError::Full));
         assert_eq!(queue.push(&[1]), Err(PushError::Closed));
@@ -152,7 +152,7 @@ fn a_runtime_ends_while_queues_are_full() {
                 let ended = connection(&rt, writing);
                 assert_eq!(push_until_refused(&queue, &[1; 100]), FULL);
                 // The last handle of another one goes with the state of a color.
-                rt.colored(queue.clone()).post(|_, _| ());
+                rt.colored(queue.clone()).post_or_shed(|_, _| ());
                 (queue, ended, peer)
             })
             .collect();
@@ -172,7 +172,7 @@ fn a_color_that_is_stopped_closes_its_connection_though_its_queue_is_full() {
     bounded(|| {
         let rt = runtime(2);
         let (queue, writing, peer) = stuck(1000, WhenFull::Shed);
-        let color = rt.fresh_color();
+        let color = rt.new_color();
         let ended = color.spawn(writing);
         assert_eq!(push_until_refused(&queue, &[1; 100]), FULL);
         color.stop(Pending::Drop);
@@ -243,7 +243,7 @@ fn a_peer_that_takes_nothing_in_the_end_is_closed() {
             let ended = connection(&rt, writing.linger(Duration::from_millis(1)));
             queue.push(b"the end").expect("there is room");
             // Before the end is wished it waits for as long as the peer likes.
-            rt.settle();
+            rt.wait_idle();
             thread::sleep(Duration::from_millis(20));
             assert_eq!((queue.unwritten(), queue.is_closed()), (7, false));
             let _kept = closes.then(|| queue.clone());
@@ -282,7 +282,7 @@ fn an_abort_ends_it_at_once() {
         let rt = runtime(2);
         let (queue, mut writing, peer) = queue(MUCH, WhenFull::Close);
         queue.push(&[1; MUCH]).expect("there is room");
-        let ended = rt.fresh_color().spawn(async move {
+        let ended = rt.new_color().spawn(async move {
             assert_eq!(writing.during(async { 5 }).await, Some(5));
             let waits = writing.during(std::future::pending::<()>()).await;
             (waits, reason(writing.await))
@@ -419,7 +419,7 @@ fn a_half_in_the_state_of_the_color_that_the_other_half_waits_under_keeps_it_no_
                 drop(peer);
                 reads.wait().expect("no panic");
             } else {
-                rt.settle(); // it waits for its peer
+                rt.wait_idle(); // it waits for its peer
                 assert!(reads.cancel());
                 drop(peer);
             }

@@ -84,7 +84,7 @@ fn to_block_inside_of_an_event_is_an_error() {
     alone("signals::to_block_inside_of_an_event_is_an_error", || {
         let rt = runtime(1);
         let asked = signal::terminated(&rt).expect("it can be caught");
-        let waited = rt.fresh_color().call(|(), _| asked.wait());
+        let waited = rt.new_color().call(|(), _| asked.wait());
         assert!(waited.wait().expect("no panic").is_err());
         assert!(signal::signals(&rt, &[9]).is_err(), "it cannot be caught");
     });

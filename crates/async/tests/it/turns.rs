@@ -13,7 +13,7 @@ fn tasks_of_one_color_take_turns() {
         let log = rt.colored(String::new());
         // Both are there before one begins.
         let (begin, begun) = std::sync::mpsc::channel::<()>();
-        log.post(move |_, _| {
+        log.post_or_shed(move |_, _| {
             let _ = begun.recv();
         });
         let tasks = ["a", "b"].map(|name| {
@@ -28,7 +28,7 @@ fn tasks_of_one_color_take_turns() {
         for task in tasks {
             task.wait().expect("it ends");
         }
-        assert_eq!(log.with(|log| log.clone()), "ababab");
+        assert_eq!(log.blocking_with(|log| log.clone()), "ababab");
     });
 }
 
@@ -36,13 +36,13 @@ fn tasks_of_one_color_take_turns() {
 fn who_always_yields_lets_other_colors_run() {
     bounded(|| {
         let rt = runtime(1);
-        let busy = rt.fresh_color().spawn(async {
+        let busy = rt.new_color().spawn(async {
             loop {
                 yield_now().await;
             }
         });
         for _ in 0..100 {
-            assert_eq!(rt.colored(5).with(|n| *n), 5);
+            assert_eq!(rt.colored(5).blocking_with(|n| *n), 5);
         }
         assert!(busy.cancel());
     });

@@ -57,7 +57,11 @@ fn connections_share_the_state_of_the_color_that_is_chosen_for_them() {
             .collect();
         numbers.sort_unstable();
         assert!(numbers.iter().copied().eq((2..42).map(|twice| twice / 2)));
-        assert!(rooms.iter().all(|room| room.with(|visits| *visits) == 20));
+        assert!(
+            rooms
+                .iter()
+                .all(|room| room.blocking_with(|visits| *visits) == 20)
+        );
         eventually("all leave", || serving.connections() == 0);
         serving.stop();
         serving.wait().expect("no error");
@@ -65,7 +69,7 @@ fn connections_share_the_state_of_the_color_that_is_chosen_for_them() {
 }
 
 fn poison(room: &Colored<u32>) {
-    let panicked = room.try_with(|_| -> () { silent_panic() });
+    let panicked = room.try_blocking_with(|_| -> () { silent_panic() });
     assert!(panicked.is_err());
 }
 
@@ -77,7 +81,7 @@ fn a_connection_for_a_color_that_takes_no_more_is_closed_and_the_others_go_on() 
         for end in ends {
             let (listener, address) = listener();
             let options = rt.color_options().on_panic(OnPanic::PoisonColor);
-            let lost = options.fresh().expect("a color").attach(0);
+            let lost = options.new_color().expect("a color").attach(0);
             end(&lost);
             let mut rooms = [lost, rt.colored(0)].into_iter().cycle();
             let serving = listener.serve_under_with(
@@ -177,7 +181,7 @@ fn the_end_of_a_server_is_waited_for_no_longer_than_asked() {
         // Inside of an event it does not block.
         let serving = self::listener().0.serve(&rt, |_, _| async {});
         let inside = rt
-            .fresh_color()
+            .new_color()
             .call(|(), _| serving.wait_timeout(Duration::MAX));
         let waited = inside.wait().expect("no panic").expect("it is an answer");
         assert!(waited.is_err());

@@ -34,9 +34,9 @@ async fn serve(id: usize, stream: TcpStream, room: Colored<Room>) -> io::Result<
     let (mut reader, writer) = stream.into_split();
     let (queue, mut writing) = writer.into_queue(UNREAD_MAX, WhenFull::Close);
     let own = queue.clone();
-    room.post(move |room, _cx| drop(room.insert(id, queue)));
+    room.post_or_shed(move |room, _cx| drop(room.insert(id, queue)));
     let end = writing.during(read(id, &mut reader, &room)).await;
-    room.post(move |room, _cx| drop(room.remove(&id)));
+    room.post_or_shed(move |room, _cx| drop(room.remove(&id)));
     if let Some(Err(error)) = end {
         own.push(format!("{error}\n").as_bytes())?;
         own.close();

@@ -51,7 +51,7 @@ async fn serve(handle: Handle, stream: TcpStream, census: Colored<Census>) {
     let began = Instant::now();
     let session = handle.colored(Session { queue, began });
     let weak = session.downgrade();
-    census.post(move |census, _cx| census.sessions.push(weak));
+    census.post_or_shed(move |census, _cx| census.sessions.push(weak));
 
     // A repeating timer does not keep its color alive: it ends with the session.
     session.post_every(PERIOD, |session, _cx| {
@@ -65,7 +65,7 @@ async fn serve(handle: Handle, stream: TcpStream, census: Colored<Census>) {
         while let Some(Ok(_line)) = lines.next().await {
             let is_in_time = timeout.reset_after(SILENCE_MAX);
             let answer = ["too late\n", "put off\n"][usize::from(is_in_time)];
-            session.post(|session, _cx| session.tell(answer));
+            session.post_or_shed(|session, _cx| session.tell(answer));
         }
     };
     // Until the client has left, or the session has timed out and closed its queue.

@@ -70,15 +70,15 @@ impl<S: StreamSocket> OwnedWriteHalf<S> {
     /// let (mut here, there) = UnixStream::pair()?;
     /// let (mut reader, writer) = there.into_split();
     /// let (queue, mut writing) = writer.into_queue(64 * 1024, WhenFull::Close);
-    /// let connection = rt.fresh_color().spawn(async move {
+    /// let connection = rt.new_color().spawn(async move {
     ///     let mut answer = [0; 6];
     ///     // Reads, and writes meanwhile what others leave in the queue.
     ///     writing.during(reader.read_exact(&mut answer)).await;
     ///     answer
     /// });
     /// let room = rt.colored(vec![queue]);
-    /// room.post(|members, _cx| members.retain(|member| member.push(b"hello").is_ok()));
-    /// let client = rt.fresh_color().spawn(async move {
+    /// room.post(|members, _cx| members.retain(|member| member.push(b"hello").is_ok()))?;
+    /// let client = rt.new_color().spawn(async move {
     ///     here.read_exact(&mut [0; 5]).await?;
     ///     here.write_all(b"thanks").await
     /// });
