@@ -295,7 +295,10 @@ fn events_of_the_server_are_sent_one_by_one() {
 
 #[test]
 fn graceful_shutdown() {
-    let (may_end, begun) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU32::new(0)));
+    let (may_end, begun) = (
+        Arc::new(AtomicBool::new(false)),
+        Arc::new(AtomicU32::new(0)),
+    );
     let (ends, begins) = (Arc::clone(&may_end), Arc::clone(&begun));
     // What `slow` answers, and whoever is asked for `forever` does not.
     let answer = async move |Path(what): Path<String>| {

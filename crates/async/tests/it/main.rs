@@ -2,11 +2,14 @@
 
 #[cfg(target_arch = "x86_64")]
 mod axum_programs;
+mod blocking;
+mod channels;
 mod codecs;
 mod colors;
 mod datagrams;
 mod descriptors;
 mod ends;
+mod files;
 mod hostile;
 mod http;
 mod hyper_programs;
@@ -19,5 +22,6 @@ mod support;
 mod timers;
 #[cfg(target_arch = "x86_64")]
 mod tls;
+mod tokio_context;
 mod turns;
 mod under;

@@ -3,6 +3,7 @@
 
 use core::fmt;
 use core::marker::PhantomData;
+use core::ops::Deref;
 use std::time::Instant;
 
 use crate::color::error::PostError;
@@ -43,10 +44,33 @@ use crate::worker::Frame;
 /// }
 /// ```
 pub struct Context<'a, T = ()> {
-    pub(super) frame: &'a Frame<'a>,
+    // First, so that the compiler names it: a context stays in its handler.
+    _here: PhantomData<dyn ContextOfAnotherEvent>,
+    pub(super) frame: FrameOf<'a>,
     pub(super) state: StatePtr<T>,
-    // A context stays on its core's thread, within its handler.
-    _here: PhantomData<*mut ()>,
+}
+
+/// What a compiler says of a context that an event of another color, or a thread, shall use:
+/// that this cannot be sent. Each event gets a context of its own.
+trait ContextOfAnotherEvent {}
+
+/// The frame of the event that is being run, about which the compiler need not tell what in
+/// it cannot be sent.
+#[derive(Clone, Copy)]
+pub(super) struct FrameOf<'a>(&'a Frame<'a>);
+
+// SAFETY: nobody but contexts has one, and these are not sent.
+unsafe impl Send for FrameOf<'_> {}
+// SAFETY: as above.
+unsafe impl Sync for FrameOf<'_> {}
+
+impl<'a> Deref for FrameOf<'a> {
+    type Target = Frame<'a>;
+
+    #[inline]
+    fn deref(&self) -> &Frame<'a> {
+        self.0
+    }
 }
 
 impl<T, F> Call<T> for F
@@ -59,9 +83,9 @@ where
         // SAFETY: workers run events in frames.
         let frame = unsafe { Frame::of(place) };
         let mut context = Context {
-            frame,
-            state,
             _here: PhantomData,
+            frame: FrameOf(frame),
+            state,
         };
         // SAFETY: the state lives as long as its color, and only the one event of
         // the color that is being run, this one, reaches it.
@@ -150,7 +174,7 @@ impl<T: Send + 'static> Context<'_, T> {
     where
         F: FnOnce(&mut T, &mut Context<'_, T>) + Send + 'static,
     {
-        post_as(self.frame, self.state, None, event)
+        post_as(&self.frame, self.state, None, event)
     }
 
     /// Posts as events of `handler`: for its name in the metrics, and for what it says of
@@ -169,10 +193,10 @@ impl<T: Send + 'static> Context<'_, T> {
     #[inline]
     pub fn with_handler(&mut self, handler: &'static Handler) -> ContextWithHandler<'_, T> {
         ContextWithHandler {
+            _here: PhantomData,
             frame: self.frame,
             state: self.state,
             handler,
-            _here: PhantomData,
         }
     }
 
@@ -213,7 +237,7 @@ impl<T: Send + 'static> Context<'_, T> {
     where
         F: FnOnce(&mut (), &mut Context<'_, ()>) + Send + 'static,
     {
-        post_parallel_as(self.frame, None, event);
+        post_parallel_as(&self.frame, None, event);
     }
 }
 
@@ -221,10 +245,10 @@ impl<T: Send + 'static> Context<'_, T> {
 ///
 /// The methods are those of the context, which see.
 pub struct ContextWithHandler<'a, T = ()> {
-    frame: &'a Frame<'a>,
+    _here: PhantomData<dyn ContextOfAnotherEvent>,
+    frame: FrameOf<'a>,
     state: StatePtr<T>,
     handler: &'static Handler,
-    _here: PhantomData<*mut ()>,
 }
 
 impl<T: Send + 'static> ContextWithHandler<'_, T> {
@@ -238,7 +262,7 @@ impl<T: Send + 'static> ContextWithHandler<'_, T> {
     where
         F: FnOnce(&mut T, &mut Context<'_, T>) + Send + 'static,
     {
-        post_as(self.frame, self.state, Some(self.handler), event)
+        post_as(&self.frame, self.state, Some(self.handler), event)
     }
 
     /// See [`Context::post_or_shed`].
@@ -258,7 +282,7 @@ impl<T: Send + 'static> ContextWithHandler<'_, T> {
     where
         F: FnOnce(&mut (), &mut Context<'_, ()>) + Send + 'static,
     {
-        post_parallel_as(self.frame, Some(self.handler), event);
+        post_parallel_as(&self.frame, Some(self.handler), event);
     }
 }
 

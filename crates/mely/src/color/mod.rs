@@ -1,6 +1,7 @@
 //! Colors, and the state they own.
 
 pub(crate) mod before;
+pub(crate) mod budget;
 pub(crate) mod context;
 pub(crate) mod error;
 mod every;

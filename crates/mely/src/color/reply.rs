@@ -299,6 +299,7 @@ impl<R> Future for Reply<R> {
             Answer::Pending(before) => {
                 *answer = Answer::Pending(Waits::Task(waker));
                 drop(answer);
+                worker::note_awaits(self.slot.runtime);
                 drop(before);
                 Poll::Pending
             }

@@ -11,6 +11,7 @@ use crate::color::context::{Context, Control};
 use crate::color::error::PostError;
 use crate::event::handler::Handler;
 use crate::shared::{ColorRef, Phase};
+use crate::worker;
 
 impl<T: Send + 'static> Colored<T> {
     /// Posts an event of control: one that a full color takes, too, as long as it has room
@@ -176,6 +177,9 @@ where
             this.ticket = Some(rooms.wait(color, this.ticket, waker));
             // There may be room since.
             posted = this.try_post();
+        }
+        if posted.is_none() {
+            worker::note_awaits(this.color().shared().number);
         }
         match posted {
             None => Poll::Pending,

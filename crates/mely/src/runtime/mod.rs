@@ -132,7 +132,7 @@ impl Runtime {
             let thread = start_worker(&shared, index, victims.into(), cores, &crowd);
             threads.push(thread.map_err(io("a worker thread"))?);
         }
-        self.monitor = Monitor::start(&shared).map_err(io("the monitor thread"))?;
+        self.monitor = Some(Monitor::start(&shared).map_err(io("the monitor thread"))?);
         Ok(())
     }
 

@@ -25,7 +25,7 @@ use mely_sched::{CoreQueue, Ewma, ReadyColor, Ticketed, Worthiness};
 
 pub(crate) use self::frame::Frame;
 use self::steal::LOOK_BESIDE_TURNS;
-pub(crate) use self::thread::{new_color, run_worker, with_any_current, with_current};
+pub(crate) use self::thread::{new_color, note_awaits, run_worker, with_any_current, with_current};
 use self::traced::WorkerTracer;
 use crate::cell::Here;
 use crate::cost::handlers::Costs;

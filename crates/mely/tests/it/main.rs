@@ -5,10 +5,12 @@
 //! less (under a sanitizer); `MELY_SEED` replays one load.
 
 mod affinity;
+mod budgets;
 mod build;
 mod calls;
 mod checkers;
 mod colors;
+mod diagnostics;
 mod ends;
 mod every;
 mod fairness;

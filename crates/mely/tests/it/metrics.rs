@@ -1,12 +1,13 @@
 //! What the metrics show.
 
+use std::future::Future;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Release};
 use std::time::Duration;
 
 use mely::{Handler, Runtime, StallReport};
 
-use crate::support::{LIMIT, bounded, settle};
+use crate::support::{LIMIT, bounded, eventually, settle};
 
 static NAMED: Handler = Handler::new("metrics::Named");
 
@@ -144,6 +145,32 @@ fn a_handler_that_holds_the_core_is_told_of() {
             settle(&rt);
             // Once for each event that holds the core.
             assert_eq!(TOLD.load(Acquire), told);
+        }
+    });
+}
+
+/// A handler that blocks for a reply of its own runtime waits for ever; what it does is told.
+#[test]
+fn a_handler_that_blocks_for_a_reply_is_told_of() {
+    static TOLD: AtomicU64 = AtomicU64::new(0);
+    fn tell(report: &StallReport) {
+        let right = report.awaits && report.to_string().contains("block_on");
+        TOLD.fetch_add(if right { 1 } else { 1 << 32 }, Release);
+    }
+    bounded("blocks", || {
+        for workers in [1, 2] {
+            let rt = Runtime::builder().workers(workers).on_stall(tell);
+            let rt = rt.build().expect("a runtime");
+            let told = TOLD.load(Acquire) + 1;
+            let color = rt.new_color();
+            let own = color.clone();
+            let blocks = color.call(move |_, _| {
+                let mut reply = std::pin::pin!(own.call(|_, _| ()));
+                let mut cx = std::task::Context::from_waker(std::task::Waker::noop());
+                assert!(reply.as_mut().poll(&mut cx).is_pending());
+                eventually("it is told of", || TOLD.load(Acquire) == told);
+            });
+            assert_eq!(blocks.wait(), Ok(()));
         }
     });
 }

@@ -82,6 +82,7 @@ fn accept_all(
         match listener.accept() {
             Ok((stream, peer)) => {
                 assert!(peer.ip().is_loopback());
+                stream.get_ref().set_nodelay(true).expect("an option");
                 Echo::begin(&cx.handle(), stream, Arc::clone(alive));
             }
             Err(error) if error.kind() == ErrorKind::WouldBlock => return,
@@ -125,6 +126,7 @@ impl Echoes {
 
     pub(crate) fn connect(&self) -> std::net::TcpStream {
         let stream = std::net::TcpStream::connect(self.address).expect("it listens");
+        stream.set_nodelay(true).expect("an option");
         stream.set_read_timeout(Some(LIMIT / 2)).expect("a timeout");
         stream
             .set_write_timeout(Some(LIMIT / 2))
@@ -354,4 +356,37 @@ fn connections_go_on_when_their_color_moves() {
         drop(streams);
         echoes.end();
     });
+}
+
+/// A watch that is made in an event of the color, whose state is in place, misses no edge,
+/// however early that comes.
+#[test]
+fn a_watch_that_is_made_in_an_event_misses_no_edge() {
+    for reactor in [ReactorKind::PerWorker, ReactorKind::Single] {
+        bounded("early edges", move || {
+            let rt = Runtime::builder().workers(2).reactor(reactor).build();
+            let rt = rt.expect("a runtime");
+            let rounds = if cfg!(miri) { 2 } else { 200 };
+            for _ in 0..rounds {
+                let (ours, theirs) = std::os::unix::net::UnixStream::pair().expect("a pair");
+                let ours = Nonblocking::new(ours).expect("it can be set");
+                let writing = thread::spawn(move || (&theirs).write_all(b"early").map(|()| theirs));
+                let color = rt.colored((ours, Vec::new()));
+                let watched = color.call(|state: &mut (UnixStream, Vec<u8>), cx| {
+                    let read = |state: &mut (UnixStream, Vec<u8>), _: &mut Context<'_, _>, _| {
+                        let (stream, seen) = state;
+                        let ended = stream.read_to_end(seen);
+                        assert!(ended.is_err_and(|e| e.kind() == ErrorKind::WouldBlock));
+                    };
+                    state.0.watch(&cx.colored(), &ECHO, read)
+                });
+                assert!(watched.wait().expect("it runs").is_ok());
+                let theirs = writing.join().expect("no panic").expect("room for it");
+                eventually("the edge is handled", || {
+                    color.blocking_with(|(_, seen)| seen == b"early")
+                });
+                drop(theirs);
+            }
+        });
+    }
 }
