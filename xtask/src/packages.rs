@@ -27,6 +27,10 @@ const TOOLS: &[Tool] = &[
         package: "nghttp2-client",
     },
     Tool {
+        programs: &["redis-cli"],
+        package: "redis-tools",
+    },
+    Tool {
         programs: &["nginx"],
         package: "nginx",
     },

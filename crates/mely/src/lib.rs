@@ -25,7 +25,7 @@
 //! |---|---|
 //! | own state without a lock | [`Handle::colored`], [`Colored`] |
 //! | run something later, in order | [`Colored::post`], [`Context::post`] |
-//! | bound what waits | [`ColorOptions::capacity`], [`PostError::Full`] |
+//! | bound how many events wait, or how much they weigh | [`ColorOptions::capacity`], [`PostError::Full`]; [`Budget`] |
 //! | run something after a while | [`Colored::post_after`], [`Timer`] |
 //! | get a result, from async code or a thread | [`Colored::call`], [`Colored::blocking_with`] |
 //! | run a future under a color, which may reach its state | [`Colored::spawn`], [`Colored::spawn_with`] |
@@ -62,6 +62,7 @@ mod worker;
 pub use cell::OnPanic;
 #[allow(deprecated)]
 pub use color::before::Via;
+pub use color::budget::{Budget, BudgetError, Share, Take};
 pub use color::context::{Context, ContextWithHandler};
 pub use color::error::{CallError, PostError};
 pub use color::group::{Group, GroupOver};
