@@ -22,11 +22,21 @@ pub(crate) struct Page {
 pub(crate) struct Block {
     /// What follows its fence; nothing where it has none.
     pub(crate) info: String,
+    pub(crate) text: String,
 }
 
 impl Block {
     pub(crate) fn is_rust(&self) -> bool {
         self.info.split(',').next() == Some("rust")
+    }
+
+    /// The lines that readers of the book see.
+    pub(crate) fn lines(&self) -> impl Iterator<Item = &str> {
+        let is_hidden = |line: &&str| {
+            let line = line.trim_start();
+            self.is_rust() && (line == "#" || line.starts_with("# "))
+        };
+        self.text.lines().filter(move |line| !is_hidden(line))
     }
 
     pub(crate) fn has(&self, word: &str) -> bool {
@@ -86,6 +96,7 @@ impl Page {
     pub(crate) fn parse(text: &str) -> Self {
         let mut page = Self::default();
         let mut heading = None;
+        let mut is_code = false;
         let mut begun = Vec::new();
         for event in Parser::new_ext(text, Options::ENABLE_TABLES) {
             match &event {
@@ -98,17 +109,24 @@ impl Page {
                         Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. } => {
                             page.links.push(dest_url.to_string());
                         }
-                        Tag::CodeBlock(kind) => page.blocks.push(Block {
-                            info: info(kind).to_string(),
-                        }),
+                        Tag::CodeBlock(kind) => {
+                            is_code = true;
+                            page.blocks.push(Block {
+                                info: info(kind).to_string(),
+                                text: String::new(),
+                            });
+                        }
                         _ => {}
                     }
                 }
                 Event::Text(text) | Event::Code(text) => {
-                    if let Some(heading) = &mut heading {
-                        heading.push_str(text);
+                    match (&mut heading, page.blocks.last_mut()) {
+                        (Some(heading), _) => heading.push_str(text),
+                        (None, Some(block)) if is_code => block.text.push_str(text),
+                        _ => {}
                     }
                 }
+                Event::End(TagEnd::CodeBlock) => is_code = false,
                 Event::End(TagEnd::Heading(_)) => {
                     page.anchors
                         .extend(heading.take().map(|text| anchor(&text)));

@@ -1,6 +1,6 @@
 //! The checks, each a function from a book to what is wrong with it.
 
-use super::book::{Book, Page};
+use super::book::{Block, Book, Page};
 
 pub(crate) fn the_summary_names_each_page_once(book: &Book) -> Vec<String> {
     let mut found = Vec::new();
@@ -82,6 +82,23 @@ pub(crate) fn each_block_names_its_language(book: &Book) -> Vec<String> {
     pages
         .map(|(path, _)| format!("{path}: a block has no language"))
         .collect()
+}
+
+/// As many characters as mdBook shows beside each other.
+const CODE_WIDTH: usize = 84;
+
+pub(crate) fn code_fits_its_page(book: &Book) -> Vec<String> {
+    let mut found = Vec::new();
+    for (path, page) in &book.pages {
+        for line in page.blocks.iter().flat_map(Block::lines) {
+            if line.chars().count() > CODE_WIDTH {
+                found.push(format!(
+                    "{path}: longer than {CODE_WIDTH} characters: {line}"
+                ));
+            }
+        }
+    }
+    found
 }
 
 /// Pages for those who come from elsewhere have programs of other libraries.

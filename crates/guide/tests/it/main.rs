@@ -15,6 +15,7 @@ const CHECKS: &[fn(&Book) -> Vec<String>] = &[
     checks::each_page_begins_with_a_program_that_runs,
     checks::each_block_names_its_language,
     checks::only_code_of_others_is_not_tested,
+    checks::code_fits_its_page,
 ];
 
 fn found(book: &Book) -> Vec<String> {
@@ -120,4 +121,15 @@ fn a_block_that_nothing_tests_is_found() {
     let of_others = format!("{PROGRAM}\n```rust,ignore\nuse tokio::sync::mpsc;\n```\n");
     let book = book("[A](from/a.md)\n", &[("from/a.md", &of_others)]);
     assert_eq!(found(&book), Vec::<String>::new());
+}
+
+#[test]
+fn a_line_that_its_reader_must_move_is_found() {
+    let line = "x".repeat(85);
+    let page = format!("{PROGRAM}\n```text\n{line}\n```\n");
+    let wide = found(&book("[A](a.md)\n", &[("a.md", &page)]));
+    assert_eq!(wide, [format!("a.md: longer than 84 characters: {line}")]);
+    let hidden = format!("{PROGRAM}\n```rust\n    # {line}\n```\n\n{line}\n");
+    let hidden = book("[A](a.md)\n", &[("a.md", &hidden)]);
+    assert_eq!(found(&hidden), Vec::<String>::new());
 }
