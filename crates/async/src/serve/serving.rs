@@ -14,7 +14,8 @@ use mely::Reply;
 use super::gate::Gate;
 use super::stop::Stop;
 
-/// A server at work ([`Listener::serve`]). Dropping it lets the server go on.
+/// A server at work ([`Listener::serve`](crate::Listener::serve)). Dropping it lets the server
+/// go on.
 ///
 /// Awaited, it waits for the end: once the server is [stopped](Self::stop) and the last of
 /// its connections has ended.
