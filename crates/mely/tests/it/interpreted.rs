@@ -382,6 +382,7 @@ fn bounded_colors_have_room_again(rt: &Runtime) {
     narrow
         .post_control(|list, _| list.push(9))
         .expect("room of its own");
+    rt.wait_idle();
     let last = narrow.blocking_with(std::mem::take);
     assert_eq!(last, [0, 1, 2, 3, 4, 9]);
     narrow.post_or_shed(|list, cx| {
