@@ -3,6 +3,7 @@
 use std::convert::Infallible;
 use std::io::{self, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream as Client};
+use std::path::PathBuf;
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
@@ -10,8 +11,8 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use bytes::Bytes;
-use futures::{Stream, stream};
-use http_body_util::combinators::BoxBody;
+use futures::TryStreamExt as _;
+use http_body_util::combinators::{BoxBody, UnsyncBoxBody};
 use http_body_util::{BodyExt as _, Empty, Full, StreamBody};
 use hyper::body::{Body as _, Frame, Incoming};
 use hyper::rt::Executor as _;
@@ -21,8 +22,10 @@ use hyper::upgrade::Upgraded;
 use hyper::{Method, Request, Response, StatusCode, header};
 use hyper_util::rt::TokioIo;
 use mely::Handle;
-use mely_async::{ColorExecutor, ColorTimer, TcpListener, TcpStream, sleep, timeout, yield_now};
+use mely_async::fs::File;
+use mely_async::{ColorExecutor, ColorTimer, TcpListener, TcpStream, sleep, timeout};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio_util::io::ReaderStream;
 
 use crate::support::{WAIT, bounded, output_of, pattern, runtime};
 
@@ -38,7 +41,7 @@ fn empty() -> Body {
     Empty::new().map_err(|never| match never {}).boxed()
 }
 
-fn status(status: StatusCode, body: Body) -> Response<Body> {
+fn status<B>(status: StatusCode, body: B) -> Response<B> {
     let mut response = Response::new(body);
     *response.status_mut() = status;
     response
@@ -180,19 +183,16 @@ fn echo_streams_and_has_limits() {
     });
 }
 
-/// The pieces of a file, and others' turns in between.
-fn pieces(file: std::fs::File) -> impl Stream<Item = io::Result<Frame<Bytes>>> {
-    stream::unfold(file, async |mut file| {
-        yield_now().await;
-        let mut piece = vec![0; 16 * 1024];
-        match file.read(&mut piece) {
-            Ok(0) => None,
-            Ok(count) => {
-                piece.truncate(count);
-                Some((Ok(Frame::data(piece.into())), file))
-            }
-            Err(error) => Some((Err(error), file)),
+async fn send_file(path: PathBuf) -> Result<Response<UnsyncBoxBody<Bytes, io::Error>>, Infallible> {
+    Ok(match File::open(path).await {
+        Ok(file) => {
+            let pieces = ReaderStream::new(file).map_ok(Frame::data);
+            Response::new(StreamBody::new(pieces).boxed_unsync())
         }
+        Err(_) => status(
+            StatusCode::NOT_FOUND,
+            full("Not Found").map_err(io::Error::other).boxed_unsync(),
+        ),
     })
 }
 
@@ -203,23 +203,13 @@ fn a_file_is_sent_in_pieces() {
         let (listener, address) = listener();
         let folder = tempfile::tempdir().expect("a folder");
         std::fs::write(folder.path().join("big"), pattern(3 << 20)).expect("room");
-        let root: Arc<std::path::Path> = folder.path().into();
-        let sends = move |request: Request<Incoming>| {
-            let file = std::fs::File::open(root.join(&request.uri().path()[1..]));
-            async {
-                Ok::<_, Infallible>(match file {
-                    Ok(file) => Response::new(StreamBody::new(pieces(file)).boxed_unsync()),
-                    Err(_) => {
-                        let body = full("Not Found").map_err(io::Error::other);
-                        let mut response = Response::new(body.boxed_unsync());
-                        *response.status_mut() = StatusCode::NOT_FOUND;
-                        response
-                    }
-                })
-            }
-        };
+        let root = folder.path().to_owned();
         let serving = listener.serve(&rt, move |stream, _| {
-            http1::Builder::new().serve_connection(stream, service_fn(sends.clone()))
+            let root = root.clone();
+            let sends = move |request: Request<Incoming>| {
+                send_file(root.join(request.uri().path().trim_start_matches('/')))
+            };
+            http1::Builder::new().serve_connection(stream, service_fn(sends))
         });
         let (head, body) = ask(address, "GET /none", b"");
         assert!(head.starts_with("HTTP/1.1 404 ") && body == b"Not Found");

@@ -19,7 +19,7 @@ use crate::wake::{drop_safely, lock};
 const LINGER: Duration = Duration::from_secs(10);
 
 /// An empty buffer keeps as much memory as this for what comes next.
-const KEPT_BYTES: usize = 4096;
+const KEPT_BYTES: usize = 1024;
 
 /// Writes what a [`WriteQueue`] has: a future of the connection's own task, so that it writes
 /// under the connection's color, and ends with it.
