@@ -116,6 +116,31 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
+//! Some layers call it by themselves: tower's timeouts set its timers, axum's `WebSocketUpgrade::on_upgrade` spawns. One with a single thread beside Mely is
+//! enough for them, if requests are answered inside of it:
+#![cfg_attr(feature = "http", doc = "```")]
+#![cfg_attr(not(feature = "http"), doc = "```ignore")]
+//! use axum::{Router, extract::Request, middleware::{self, Next}, routing::get};
+//! use tokio_util::context::TokioContext;
+//!
+//! let mut tokio = tokio::runtime::Builder::new_multi_thread();
+//! let tokio = tokio.worker_threads(1).enable_time().build()?;
+//! let handle = tokio.handle().clone();
+//! let inside = move |request: Request, next: Next| {
+//!     TokioContext::new(next.run(request), handle.clone())
+//! };
+//! let sleeps = async || tokio::time::sleep(std::time::Duration::from_millis(1)).await;
+//! let app: Router = Router::new().route("/", get(sleeps)).layer(middleware::from_fn(inside));
+//! # let rt = mely::Runtime::builder().workers(1).build()?;
+//! # let serving = mely_async::serve_http(mely_async::TcpListener::bind("127.0.0.1:0")?, &rt, app);
+//! # serving.stop();
+//! # serving.wait()?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! Its threads have no color: what waits for a socket of Mely is spawned back into the color
+//! that the request had, [`Color::current`](mely::Color::current) in its handler.
+//!
 //! # Errors
 //!
 //! What must wait outside of any color fails with [`Error::OutsideColor`]: sockets as an

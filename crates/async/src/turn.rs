@@ -15,7 +15,7 @@ use std::task::{Context, Poll};
 /// let task = log.spawn_with(async |mut log: mely::TaskState<Vec<&str>>| {
 ///     log.colored().post_or_shed(|log, _cx| log.push("an event that waits"));
 ///     mely_async::yield_now().await;
-///     log.blocking_with(|log| log.push("the task"));
+///     log.with(|log| log.push("the task"));
 /// });
 /// task.wait()?;
 /// assert_eq!(log.blocking_with(|log| log.clone()), ["an event that waits", "the task"]);

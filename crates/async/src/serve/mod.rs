@@ -147,7 +147,7 @@ impl<L: ListenerSocket> Listener<L> {
     /// # use std::io::Read;
     ///
     /// async fn count(mut visits: TaskState<u64>, mut stream: TcpStream) -> std::io::Result<()> {
-    ///     let number = visits.blocking_with(|visits| { *visits += 1; *visits });
+    ///     let number = visits.with(|visits| { *visits += 1; *visits });
     ///     stream.write_all(format!("visit {number}").as_bytes()).await
     /// }
     ///

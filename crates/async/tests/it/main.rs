@@ -1,8 +1,9 @@
 //! Integration tests: what each page of the documentation promises, over loopback only.
 
+#[cfg(target_arch = "x86_64")]
+mod axum_programs;
 mod blocking;
 mod channels;
-#[cfg(target_arch = "x86_64")]
 mod codecs;
 mod colors;
 mod datagrams;
@@ -11,6 +12,7 @@ mod ends;
 mod files;
 mod hostile;
 mod http;
+mod hyper_programs;
 mod listeners;
 mod queues;
 mod servers;

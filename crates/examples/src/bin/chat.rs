@@ -34,7 +34,8 @@ async fn serve(id: usize, stream: TcpStream, room: Colored<Room>) -> io::Result<
     let (mut reader, writer) = stream.into_split();
     let (queue, mut writing) = writer.into_queue(UNREAD_MAX, WhenFull::Close);
     let own = queue.clone();
-    room.post_or_shed(move |room, _cx| drop(room.insert(id, queue)));
+    let joined = room.call(move |room, _cx| drop(room.insert(id, queue)));
+    joined.await.map_err(io::Error::other)?;
     let end = writing.during(read(id, &mut reader, &room)).await;
     room.post_or_shed(move |room, _cx| drop(room.remove(&id)));
     if let Some(Err(error)) = end {

@@ -231,10 +231,10 @@ impl<R> Reply<R> {
     ///
     /// ```
     /// let rt = mely::Runtime::builder().workers(1).build()?;
-    /// let (count, other) = (rt.colored(0), rt.fresh_color());
+    /// let (count, other) = (rt.colored(0), rt.new_color());
     /// let adds = count.clone();
     /// other.spawn(async move { adds.call(|n, _cx| *n += 1).await }).detach();
-    /// while count.with(|n| *n) == 0 {}
+    /// while count.blocking_with(|n| *n) == 0 {}
     /// # Ok::<(), mely::BuildError>(())
     /// ```
     pub fn detach(self) {}
