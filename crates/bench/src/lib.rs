@@ -28,7 +28,7 @@ use clap::{Parser, Subcommand};
 pub use contenders::implementation::{Allocator, Implementation, UnknownImplementation};
 pub use measure::repetition::Repetition;
 pub use measure::report::Row;
-pub use measure::{Error, Failure, Outcome, Run};
+pub use measure::{Error, Failure, Outcome, Run, Served};
 pub use questions::latency::{LatencyOptions, Load};
 pub use questions::memory::{Holding, MemoryOnceOptions, MemoryOptions};
 pub use questions::paper::{PaperOptions, PaperWorkload, paper_rate};

@@ -18,4 +18,4 @@ pub(crate) mod spin;
 pub(crate) mod tally;
 
 pub use self::error::Error;
-pub use self::outcome::{Failure, Outcome, Run};
+pub use self::outcome::{Failure, Outcome, Run, Served};

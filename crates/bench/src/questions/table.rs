@@ -17,6 +17,8 @@ impl<'a> Look<'a> {
     fn of(unit: &'a str) -> Self {
         let (factor, shown, decimals, more_is_better) = match unit {
             "events/s" => (1e-6, "M events/s", 3, true),
+            "requests/s" => (1e-3, "K requests/s", 2, true),
+            "us CPU/request" => (1.0, unit, 2, false),
             "ns" => (1.0, unit, 0, false),
             "ms" => (1.0, unit, 3, false),
             _ => (1.0, unit, 1, false),

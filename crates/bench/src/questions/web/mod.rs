@@ -10,14 +10,13 @@
 //! | `peers`, `server` | the servers and their settings; their processes |
 //! | `load` | what they are loaded with |
 //! | `wrk` | connections that stay open |
-//! | `clients`, `response` | connections that are opened anew |
+//! | `clients` | connections that are opened anew |
 //! | `answers`, `table` | what came of it |
 
 mod answers;
 mod clients;
 mod load;
 mod peers;
-mod response;
 mod server;
 mod table;
 mod wrk;
