@@ -39,6 +39,14 @@ const TOOLS: &[Tool] = &[
         package: "h2o",
     },
     Tool {
+        programs: &["redis-server"],
+        package: "redis-server",
+    },
+    Tool {
+        programs: &["redis-benchmark"],
+        package: "redis-tools",
+    },
+    Tool {
         programs: &["chromium", "chromium-browser", "google-chrome"],
         package: "chromium",
     },

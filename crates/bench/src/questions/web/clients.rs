@@ -45,7 +45,7 @@ pub(super) fn run(
     requests_each: u32,
     seconds: u64,
 ) -> Result<Answers, Error> {
-    let failed = |source| Error::Web {
+    let failed = |source| Error::Server {
         what: "the clients".to_owned(),
         source,
     };
