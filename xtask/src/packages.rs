@@ -43,7 +43,7 @@ const TOOLS: &[Tool] = &[
         package: "redis-server",
     },
     Tool {
-        programs: &["redis-benchmark"],
+        programs: &["redis-cli"],
         package: "redis-tools",
     },
     Tool {

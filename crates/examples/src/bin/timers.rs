@@ -1,0 +1,101 @@
+//! Sessions that time out: each connection is one, and every line that it sends puts its end
+//! off. Until then it is told its age again and again.
+
+use std::net::{self, Shutdown};
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use futures::StreamExt;
+use mely::{Colored, Handle, WeakColored};
+use mely_async::{OwnedWriteHalf, TcpStream};
+use tokio_util::codec::{FramedRead, LinesCodec};
+
+/// A session that is silent for so long is over.
+const SILENCE_MAX: Duration = Duration::from_millis(500);
+
+/// How often sessions are told their age, and counted.
+const PERIOD: Duration = Duration::from_millis(200);
+
+const LINE_MAX: usize = 1024;
+
+struct Session {
+    writer: OwnedWriteHalf<net::TcpStream>,
+    began: Instant,
+}
+
+impl Session {
+    fn tell(&self, what: &str) {
+        // Who does not read misses what there is no room for.
+        let _ = self.writer.as_stream().try_write(what.as_bytes());
+    }
+
+    fn time_out(&self) {
+        self.tell("timed out\n");
+        // Its reader finds the end of the stream.
+        let _ = self.writer.as_stream().get_ref().shutdown(Shutdown::Both);
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        println!(
+            "a session is over after {} ms",
+            self.began.elapsed().as_millis()
+        );
+    }
+}
+
+async fn serve(handle: Handle, stream: TcpStream, census: Colored<Census>) {
+    let (reader, writer) = stream.into_split();
+    let began = Instant::now();
+    let session = handle.colored(Session { writer, began });
+    let weak = session.downgrade();
+    census.post(move |census, _cx| census.sessions.push(weak));
+
+    // A repeating timer does not keep its color alive: it ends with the session.
+    let _ages = session.post_every(PERIOD, |session, _cx| {
+        let age = session.began.elapsed().as_millis();
+        session.tell(&format!("{age} ms old\n"));
+    });
+    // One that is to post one event does, until that has run or is cancelled.
+    let timeout = session.post_after(SILENCE_MAX, |session, _cx| session.time_out());
+    let mut lines = FramedRead::new(reader, LinesCodec::new_with_max_length(LINE_MAX));
+    while let Some(Ok(_line)) = lines.next().await {
+        let is_in_time = timeout.reset_after(SILENCE_MAX);
+        let answer = if is_in_time {
+            "put off\n"
+        } else {
+            "too late\n"
+        };
+        session.post(|session, _cx| session.tell(answer));
+    }
+    timeout.cancel();
+}
+
+/// All sessions, of which it keeps none alive.
+#[derive(Default)]
+struct Census {
+    sessions: Vec<WeakColored<Session>>,
+    counted: usize,
+}
+
+impl Census {
+    fn count(&mut self) {
+        self.sessions.retain(|session| session.upgrade().is_some());
+        if self.sessions.len() != self.counted {
+            self.counted = self.sessions.len();
+            println!("{} sessions", self.counted);
+        }
+    }
+}
+
+fn main() -> ExitCode {
+    mely_examples::run(Duration::ZERO, |rt, listener| {
+        let census = rt.colored(Census::default());
+        let _counts = census.post_every(PERIOD, |census, _cx| census.count());
+        let handle = Handle::clone(rt);
+        listener.serve(rt, move |stream, _peer| {
+            serve(handle.clone(), stream, census.clone())
+        })
+    })
+}
