@@ -23,8 +23,8 @@ mod weak;
 
 use core::cell::Cell;
 use core::ptr::NonNull;
-use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, AtomicU32};
 use std::sync::{OnceLock, Weak};
 
 use mely_sched::{ColorQueue, Link};
@@ -36,8 +36,9 @@ pub(crate) use self::panicked::AfterPanic;
 pub use self::panicked::OnPanic;
 pub(crate) use self::posted::Posted;
 pub(crate) use self::realm::Realm;
+use self::room::Places;
 pub(crate) use self::running::{Lent, Running};
-pub(crate) use self::states::{Anew, Make, Never};
+pub(crate) use self::states::{Anew, Make, Never, Ours};
 use self::weak::Anchor;
 pub(crate) use self::weak::WeakRef;
 use crate::cell::lives::{ENDED, EndsWithColor, Lives, NO_LIFE};
@@ -55,6 +56,8 @@ use crate::queue::inbox::{Inbox, Pushed};
 pub(crate) struct Traits {
     /// How many events may be pending.
     pub(crate) capacity: Capacity,
+    /// How many of control besides.
+    pub(crate) control_capacity: Capacity,
     /// The worker that runs it first, and always if it is pinned.
     pub(crate) home: WorkerIndex,
     /// Never stolen.
@@ -70,6 +73,9 @@ pub(crate) type Capacity = u32;
 
 /// No limit to what is pending.
 pub(crate) const UNBOUNDED: Capacity = Capacity::MAX;
+
+/// How many events of control may be pending, if nobody says.
+pub(crate) const CONTROL_CAPACITY: Capacity = 64;
 
 /// A color: two cache lines, of which the first has all that posting and running
 /// touch.
@@ -91,11 +97,13 @@ pub(crate) struct ColorCell<R: Realm> {
     id: Cell<u64>,
     // Shared again.
     /// Events posted and not begun; counted only for bounded colors.
-    pending: AtomicUsize,
+    places: Places,
     traits: Traits,
     realm: Arc<R>,
     /// Where that which ends with the color is, among that of its home; see [`Lives`].
     life: AtomicU32,
+    /// A panic has stopped it.
+    poisoned: AtomicBool,
     /// What weak references refer to, once there was one.
     anchor: OnceLock<Arc<Anchor<R>>>,
 }
@@ -175,42 +183,6 @@ impl<R: Realm> ColorRef<R> {
         }
     }
 
-    /// Counts one more pending event, unless the color is full.
-    #[inline]
-    pub(crate) fn reserve(&self) -> bool {
-        let cell = self.cell();
-        if cell.traits.capacity == UNBOUNDED {
-            return true;
-        }
-        // Relaxed: a count only; the events themselves go through the inbox.
-        let room = |pending| (pending < cell.traits.capacity as usize).then_some(pending + 1);
-        cell.pending.fetch_update(Relaxed, Relaxed, room).is_ok()
-    }
-
-    /// Whether one more event could be pending.
-    pub(crate) fn has_room(&self) -> bool {
-        let capacity = self.cell().traits.capacity;
-        // Relaxed: as above.
-        capacity == UNBOUNDED || self.cell().pending.load(Relaxed) < capacity as usize
-    }
-
-    /// Counts one more pending event, full or not.
-    #[inline]
-    pub(crate) fn reserve_always(&self) {
-        if self.cell().traits.capacity != UNBOUNDED {
-            // Relaxed: as above.
-            self.cell().pending.fetch_add(1, Relaxed);
-        }
-    }
-
-    /// Counts one pending event less.
-    fn unreserve(&self) {
-        if self.cell().traits.capacity != UNBOUNDED {
-            // Relaxed: as above.
-            self.cell().pending.fetch_sub(1, Relaxed);
-        }
-    }
-
     /// Asks for the line that posting writes.
     #[inline]
     pub(crate) fn prefetch_for_post(&self) {
@@ -266,15 +238,17 @@ impl<R: Realm> ColorCell<R> {
             marks: Marks::new(),
             waiting: AtomicU32::new(0),
             id: Cell::new(0),
-            pending: AtomicUsize::new(0),
+            places: Places::new(),
             traits: Traits {
                 capacity: UNBOUNDED,
+                control_capacity: CONTROL_CAPACITY,
                 home: 0,
                 pinned: false,
                 after_panic: AfterPanic::AsRuntime,
             },
             realm: Arc::clone(realm),
             life: AtomicU32::new(NO_LIFE),
+            poisoned: AtomicBool::new(false),
             anchor: OnceLock::new(),
         })
     }
@@ -287,7 +261,8 @@ impl<R: Realm> ColorCell<R> {
         self.home.store(traits.home, Relaxed);
         self.marks.begin(traits);
         self.id.set(id);
-        self.pending.store(0, Relaxed);
+        self.places.begin();
+        self.poisoned.store(false, Relaxed);
         self.traits = traits;
     }
 

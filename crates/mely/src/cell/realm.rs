@@ -2,9 +2,9 @@
 
 use std::sync::Mutex;
 
-use super::ColorCell;
 use super::lives::Lives;
 use super::origin::RuntimeNumber;
+use super::{ColorCell, ColorRef};
 use crate::memory::slab::{Block, InSlab, Rest, ThreadSlab};
 
 /// A runtime, as its colors see it: they know neither workers nor what these share.
@@ -17,6 +17,10 @@ pub(crate) trait Realm: Send + Sync + Sized + 'static {
 
     /// Counts an event that was dropped with its color.
     fn count_abandoned(&self, handler: &'static str);
+
+    /// Tells who waits for it that a bounded color has room for one more event, or that it
+    /// never will.
+    fn room_came(&self, color: &ColorRef<Self>, is_over: bool);
 
     /// Keeps the cell of a color that has ended, if this thread is a worker of its runtime.
     fn keep_cell(cell: Block<ColorCell<Self>>);

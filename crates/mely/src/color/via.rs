@@ -1,4 +1,4 @@
-//! Posting to a color as events of a handler.
+//! Posting to a color, as events of a handler.
 #![allow(unsafe_code)]
 
 use std::time::{Duration, Instant};
@@ -7,65 +7,57 @@ use super::Colored;
 use crate::cell::room::Room;
 use crate::color::context::Context;
 use crate::color::error::{CallError, PostError};
+use crate::color::refused::{given_back, not_admitted};
 use crate::color::reply::{self, Reply};
-use crate::event::Event;
 use crate::event::handler::{Handler, HandlerOf, Weight};
+use crate::event::{Call, Event};
 use crate::machine::panics::drop_refused;
-use crate::shared::admission::{Poster, Refusal};
+
+use crate::shared::admission::Poster;
 use crate::shared::timers::Timer;
 use crate::worker::{self, Worker};
-
-/// The closure of an event of a color that was stopped.
-///
-/// # Safety
-///
-/// The event was made with it.
-#[cold]
-#[inline(never)]
-unsafe fn given_back<T, F>(stopped: Event) -> PostError<F> {
-    // SAFETY: the caller's word.
-    PostError::Closed(unsafe { stopped.into_call::<T, F>() })
-}
 
 /// A color together with the [`Handler`] that its events are of.
 ///
 /// The methods are those of [`Colored`], which see. Nor is it more than that:
 ///
 /// ```compile_fail
-/// use mely::Via;
-/// fn longer<'v>(via: Via<'v, for<'a> fn(&'a str)>) -> Via<'v, fn(&'static str)> {
-///     via
+/// use mely::WithHandler;
+/// fn longer<'v>(
+///     posts: WithHandler<'v, for<'a> fn(&'a str)>,
+/// ) -> WithHandler<'v, fn(&'static str)> {
+///     posts
 /// }
 /// ```
 #[derive(Debug)]
-pub struct Via<'a, T> {
+pub struct WithHandler<'a, T> {
     pub(crate) target: &'a Colored<T>,
     pub(super) handler: Option<&'static Handler>,
 }
 
-impl<T: Send + 'static> Via<'_, T> {
+impl<T: Send + 'static> WithHandler<'_, T> {
     /// See [`Colored::post`].
-    #[inline]
-    pub fn post<F>(&self, event: F)
-    where
-        F: FnOnce(&mut T, &mut Context<'_, T>) + Send + 'static,
-    {
-        if let Err(refused) = self.try_post(event) {
-            drop_refused(refused);
-        }
-    }
-
-    /// See [`Colored::try_post`].
     ///
     /// # Errors
     ///
-    /// [`PostError::Full`] or [`PostError::Closed`], with the event.
+    /// A [`PostError`] that says why, with the event.
     #[inline]
-    pub fn try_post<F>(&self, event: F) -> Result<(), PostError<F>>
+    pub fn post<F>(&self, event: F) -> Result<(), PostError<F>>
     where
         F: FnOnce(&mut T, &mut Context<'_, T>) + Send + 'static,
     {
         self.post_with_room(Room::IfAny, event)
+    }
+
+    /// See [`Colored::post_or_shed`].
+    #[inline]
+    pub fn post_or_shed<F>(&self, event: F)
+    where
+        F: FnOnce(&mut T, &mut Context<'_, T>) + Send + 'static,
+    {
+        if let Err(refused) = self.post(event) {
+            drop_refused(refused);
+        }
     }
 
     /// The same; without a handler, as events of a closure type of the program's.
@@ -86,9 +78,9 @@ impl<T: Send + 'static> Via<'_, T> {
     }
 
     #[inline]
-    fn post_with_room<F>(&self, room: Room, event: F) -> Result<(), PostError<F>>
+    pub(super) fn post_with_room<F>(&self, room: Room, event: F) -> Result<(), PostError<F>>
     where
-        F: FnOnce(&mut T, &mut Context<'_, T>) + Send + 'static,
+        F: Call<T>,
     {
         let (color, origin) = (&self.target.color, self.target.origin);
         let room = match origin.is_bounded() {
@@ -101,7 +93,7 @@ impl<T: Send + 'static> Via<'_, T> {
                 Some(worker) => {
                     let admitted = worker.shared().admit(worker.poster(), || room.take(color));
                     if let Err(refusal) = admitted {
-                        return Err(self.not_admitted(refusal, event));
+                        return Err(not_admitted(color, refusal, event));
                     }
                     // While the event is made, the color comes from wherever it is.
                     color.prefetch_for_post();
@@ -109,19 +101,19 @@ impl<T: Send + 'static> Via<'_, T> {
                     if let Err(stopped) = worker.post(color, event) {
                         worker.shared().count_shed(worker.poster());
                         // SAFETY: it was made with that just now.
-                        return Err(unsafe { given_back::<T, F>(stopped) });
+                        return Err(unsafe { given_back::<T, F>(color, stopped) });
                     }
                 }
                 None => {
                     let shared = color.shared();
                     if let Err(refusal) = shared.admit(Poster::Outside, || room.take(color)) {
-                        return Err(self.not_admitted(refusal, event));
+                        return Err(not_admitted(color, refusal, event));
                     }
                     let posted = shared.post_from_outside(color, self.unweighed(event));
                     if let Err(stopped) = posted {
                         shared.count_shed(Poster::Outside);
                         // SAFETY: as above.
-                        return Err(unsafe { given_back::<T, F>(stopped) });
+                        return Err(unsafe { given_back::<T, F>(color, stopped) });
                     }
                 }
             }
@@ -129,19 +121,10 @@ impl<T: Send + 'static> Via<'_, T> {
         })
     }
 
-    /// A color that was stopped will have room no more.
-    #[cold]
-    fn not_admitted<F>(&self, refusal: Refusal, event: F) -> PostError<F> {
-        match refusal {
-            Refusal::Full if !self.target.is_stopped() => PostError::Full(event),
-            Refusal::Full | Refusal::Closed => PostError::Closed(event),
-        }
-    }
-
     /// An event in a node of no worker, to be weighed by the one that gets it.
     pub(super) fn unweighed<F>(&self, event: F) -> Event
     where
-        F: FnOnce(&mut T, &mut Context<'_, T>) + Send + 'static,
+        F: Call<T>,
     {
         Event::new(
             None,
@@ -187,8 +170,9 @@ impl<T: Send + 'static> Via<'_, T> {
     {
         let runtime = self.target.color.shared().number;
         let (answerer, reply) = reply::channel(runtime);
-        let posted =
-            self.or_of::<F>().try_post(
+        let posted = self
+            .or_of::<F>()
+            .post(
                 move |state: &mut T, cx: &mut Context<'_, T>| match answerer.begins() {
                     true => answerer.answer_by(|| event(state, cx)),
                     false => drop(event),

@@ -50,6 +50,8 @@ pub(crate) struct WorkerCounts {
     /// Events that were run, with those of the turn that is being run: told to whoever
     /// gets an answer of one of them. 0, or no less than what has been counted as run.
     pub(crate) run_ahead: Count,
+    /// One more than `turns` was, when an event was last told that a reply is not there yet.
+    pub(crate) awaits: Count,
     pub(crate) pins_let_go: Count,
     pub(crate) panics: Count,
     pub(crate) turns: Count,

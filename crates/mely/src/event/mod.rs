@@ -2,6 +2,7 @@
 #![allow(unsafe_code)]
 
 pub(crate) mod handler;
+mod state;
 
 use core::cell::{Cell, UnsafeCell};
 use core::marker::PhantomData;
@@ -10,6 +11,7 @@ use core::ptr::NonNull;
 
 use mely_sched::{Link, Linked};
 
+pub(crate) use self::state::StatePtr;
 use crate::event::handler::{Handler, HandlerId, HandlerInfo, Kind, Weight};
 use crate::machine::prefetch;
 use crate::machine::probe::{self, Work};
@@ -54,6 +56,7 @@ struct VTable {
     drop: unsafe fn(NonNull<Node>),
     /// What a closure of this type is, as an event of a handler or of none.
     kind: fn(Option<&'static Handler>) -> Kind,
+    is_control: bool,
 }
 
 /// Where an event is run, as the layers above know it; here nobody looks inside.
@@ -80,6 +83,9 @@ impl<'a> Place<'a> {
 
 /// What an event calls. The layer of colors says what closures are, and what they are told.
 pub(crate) trait Call<T>: Send + 'static {
+    /// Whether it takes of the room for control.
+    const IS_CONTROL: bool = false;
+
     /// Calls it on the state of the color.
     ///
     /// # Safety
@@ -122,49 +128,6 @@ impl mely_sched::Event for Event {
         self.node().weight.get().time_left_cycles
     }
 }
-
-/// State that lives as long as its color, as an event carries it.
-///
-/// It lends `&mut T`, so it must not be taken for one of a `T` that lives longer or
-/// shorter: it is invariant.
-pub(crate) struct StatePtr<T>(NonNull<T>, PhantomData<*mut T>);
-
-impl<T> StatePtr<T> {
-    pub(crate) const fn new(state: NonNull<T>) -> Self {
-        Self(state, PhantomData)
-    }
-
-    /// The state of a color that has none of this type: `T` has no size.
-    pub(crate) const fn dangling() -> Self {
-        const { assert!(size_of::<T>() == 0) };
-        Self::new(NonNull::dangling())
-    }
-
-    /// The state.
-    ///
-    /// # Safety
-    ///
-    /// The color has not ended, and nobody else reaches the state meanwhile.
-    #[inline]
-    pub(crate) unsafe fn as_mut(&mut self) -> &mut T {
-        // SAFETY: the caller's word.
-        unsafe { self.0.as_mut() }
-    }
-}
-
-impl<T> Clone for StatePtr<T> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<T> Copy for StatePtr<T> {}
-
-// SAFETY: the pointer is dereferenced only by events of the color that owns the
-// state, one at a time; `T: Send` makes that sound on any thread.
-unsafe impl<T: Send> Send for StatePtr<T> {}
-// SAFETY: a shared `StatePtr` gives no access to the state.
-unsafe impl<T: Send> Sync for StatePtr<T> {}
 
 #[repr(C)]
 struct Payload<T, F> {
@@ -261,6 +224,11 @@ impl Event {
         // SAFETY: nothing in the node is alive any more.
         drop(unsafe { free(node) });
         payload.call
+    }
+
+    /// Whether it takes of the room for control.
+    pub(crate) fn is_control(&self) -> bool {
+        self.node().vtable.is_control
     }
 
     /// What the event was posted as.
@@ -371,11 +339,13 @@ where
         run: Self::run_inline,
         drop: Self::drop_as::<Payload<T, F>>,
         kind: Kind::of::<F>,
+        is_control: F::IS_CONTROL,
     };
     const BOXED: &'static VTable = &VTable {
         run: Self::run_boxed,
         drop: Self::drop_as::<Box<Payload<T, F>>>,
         kind: Kind::of::<F>,
+        is_control: F::IS_CONTROL,
     };
 
     unsafe fn run_inline(event: Event, pool: &NodePool, place: Place<'_>) {

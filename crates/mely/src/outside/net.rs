@@ -22,43 +22,47 @@ pub use crate::outside::reactor::{Readiness, Watch};
 /// the color that watches.
 ///
 /// ```
-/// use mely::{Handler, net::{TcpListener, TcpStream}};
+/// use mely::net::{Readiness, TcpListener, TcpStream};
+/// use mely::{Context, Handler, Pending};
 /// use std::io::{Read, Write};
 /// static ACCEPT: Handler = Handler::new("Accept");
 /// static ECHO: Handler = Handler::new("Echo");
 ///
 /// let rt = mely::Runtime::builder().workers(2).build()?;
-/// let mut listener = TcpListener::bind("127.0.0.1:0")?;
+/// let listener = TcpListener::bind("127.0.0.1:0")?;
 /// let address = listener.get_ref().local_addr()?;
-/// let listening = rt.colored(None::<TcpListener>);
-/// listener.watch(&listening, &ACCEPT, |listener, cx, _ready| {
-///     let Some(listener) = listener else { return };
-///     while let Ok((stream, _peer)) = listener.accept() {
-///         let connection = cx.handle().colored(None::<TcpStream>);
-///         connection.post(move |slot, cx| {
-///             let mut stream = stream;
-///             let watched = stream.watch(&cx.colored(), &ECHO, |slot, _cx, _ready| {
-///                 let mut bytes = [0; 512];
-///                 while let Some(stream) = slot {
-///                     match stream.read(&mut bytes) {
-///                         Ok(count) if count > 0 => drop(stream.write(&bytes[..count])),
-///                         Err(e) if e.kind() == std::io::ErrorKind::WouldBlock => break,
-///                         _ => *slot = None, // ends the watch, closes the stream
-///                     }
-///                 }
+/// let listening = rt.colored(listener);
+/// // In an event of the color, whose state is in place: no edge is handled before it is over.
+/// let watched = listening.call(|listener, cx| {
+///     listener.watch(&cx.colored(), &ACCEPT, |listener, cx, _ready| {
+///         while let Ok((stream, _peer)) = listener.accept() {
+///             let connection = cx.handle().colored(stream);
+///             connection.post_or_shed(|stream, cx| {
+///                 stream.watch(&cx.colored(), &ECHO, echo).ok();
 ///             });
-///             *slot = watched.ok().map(|()| stream);
-///         });
+///         }
+///     })
+/// });
+/// watched.wait()??;
+///
+/// fn echo(stream: &mut TcpStream, cx: &mut Context<'_, TcpStream>, _ready: Readiness) {
+///     let mut bytes = [0; 512];
+///     loop {
+///         match stream.read(&mut bytes) {
+///             Ok(count) if count > 0 => drop(stream.write(&bytes[..count])),
+///             Err(e) if e.kind() == std::io::ErrorKind::WouldBlock => return,
+///             // Ends the color, and with it the watch and the stream.
+///             _ => return cx.color().stop(Pending::Drop),
+///         }
 ///     }
-/// })?;
-/// listening.with(move |slot| *slot = Some(listener));
+/// }
 ///
 /// let mut client = std::net::TcpStream::connect(address)?;
 /// client.write_all(b"hello")?;
 /// let mut answer = [0; 5];
 /// client.read_exact(&mut answer)?;
 /// assert_eq!(&answer, b"hello");
-/// listening.with(|slot| *slot = None);
+/// listening.stop(Pending::Drop);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Nonblocking<S> {

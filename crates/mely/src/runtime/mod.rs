@@ -1,8 +1,10 @@
 //! The runtime: workers, from start to shutdown.
 
+mod before;
 pub(crate) mod builder;
 pub(crate) mod ending;
 pub(crate) mod error;
+pub(crate) mod handle;
 pub(crate) mod metrics;
 mod monitor;
 mod prometheus;
@@ -13,7 +15,6 @@ pub(crate) mod workers;
 use core::fmt;
 use core::ops::Deref;
 use std::io;
-use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::time::Duration;
 
 use mely_topology::Topology;
@@ -21,25 +22,19 @@ use mely_trace::{Header, NOT_PINNED};
 
 use self::builder::Builder;
 use self::error::BuildError;
-use crate::color::context::Context;
-use crate::color::group::Group;
-use crate::color::options::ColorOptions;
-use crate::color::waits::wait_for;
-use crate::color::{Color, Colored};
-use crate::event::StatePtr;
+use self::handle::Handle;
 use crate::machine::affinity::{Cores, Crowd};
 use crate::machine::barrier;
 use crate::machine::clock::SystemClock;
 use crate::machine::cycles;
 use crate::machine::sync::Arc;
 use crate::outside::reactor::{self, Reactor};
-use crate::runtime::ending::{DRAIN_POLL, Ending, ShutdownError, ShutdownReport};
-use crate::runtime::metrics::Snapshot;
+use crate::runtime::ending::{Ending, ShutdownError, ShutdownReport};
 use crate::runtime::monitor::Monitor;
 use crate::runtime::threads::Thread;
+use crate::shared::Shared;
 use crate::shared::config::{Config, ReactorKind};
 use crate::shared::remote::Remote;
-use crate::shared::{Phase, Shared};
 use crate::trace::Recording;
 use crate::worker::{self, Worker};
 
@@ -56,7 +51,7 @@ const DROP_DEADLINE: Duration = Duration::from_secs(1);
 /// use std::time::Duration;
 /// let rt = mely::Runtime::new()?;
 /// let greeter = rt.colored(String::from("hello"));
-/// greeter.post(|text, cx| println!("{text} from worker {}", cx.worker()));
+/// greeter.post(|text, cx| println!("{text} from worker {}", cx.worker()))?;
 /// let report = rt.shutdown(Duration::from_secs(5))?;
 /// assert_eq!(report.events_run, 1);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -137,7 +132,7 @@ impl Runtime {
             let thread = start_worker(&shared, index, victims.into(), cores, &crowd);
             threads.push(thread.map_err(io("a worker thread"))?);
         }
-        self.monitor = Monitor::start(&shared).map_err(io("the monitor thread"))?;
+        self.monitor = Some(Monitor::start(&shared).map_err(io("the monitor thread"))?);
         Ok(())
     }
 
@@ -211,115 +206,6 @@ impl Builder {
         let default = || mely_topology::default_workers(&allowed, mely_topology::cpu_quota());
         let cores = self.place(&allowed, default)?;
         Runtime::start(self.into_config(cores.of_workers.len()), cores)
-    }
-}
-
-/// A reference to a runtime: makes colors and reads metrics, from any thread.
-#[derive(Clone)]
-pub struct Handle {
-    shared: Arc<Shared>,
-}
-
-// As for `Colored`: nothing behind it is left halfway by a panic of the program.
-impl UnwindSafe for Handle {}
-impl RefUnwindSafe for Handle {}
-
-impl Handle {
-    pub(crate) fn new(shared: Arc<Shared>) -> Self {
-        Self { shared }
-    }
-
-    /// The color with a small number, as in the papers: the same number is the same
-    /// color, and it lives as long as the runtime.
-    pub fn color(&self, number: u16) -> Color {
-        let color = self.shared.small_color(number);
-        Colored::from_parts(color, StatePtr::dangling())
-    }
-
-    /// A color of its own; there can be any number. It begins on the worker that
-    /// makes it, or on each in turn when made outside of the workers.
-    pub fn fresh_color(&self) -> Color {
-        self.colored(())
-    }
-
-    /// State with a color of its own.
-    pub fn colored<T: Send + 'static>(&self, state: T) -> Colored<T> {
-        let color = worker::new_color(&self.shared, |here| {
-            let home = here.unwrap_or_else(|| self.shared.next_home());
-            self.shared.default_traits(home)
-        });
-        Colored::new(color, state)
-    }
-
-    /// The settings of a color that is to be made: pinned, bounded, placed.
-    pub fn color_options(&self) -> ColorOptions {
-        ColorOptions::new(Arc::clone(&self.shared))
-    }
-
-    /// A new group, for colors and tasks that are waited for and stopped together.
-    pub fn group(&self) -> Group {
-        Group::new(&self.shared)
-    }
-
-    /// Begins to shut the runtime down, from any thread and from handlers: as
-    /// [`Runtime::shutdown`] does, but it does not wait. Whether it has begun by this.
-    ///
-    /// Whoever has the [`Runtime`] learns the rest, by its `shutdown` or by dropping it.
-    ///
-    /// ```
-    /// # use std::time::Duration;
-    /// let rt = mely::Runtime::builder().workers(1).build()?;
-    /// let color = rt.fresh_color();
-    /// color.post(|_, cx| assert!(cx.handle().shutdown(Duration::from_secs(5))));
-    /// while color.try_post(|_, _| ()).is_ok() {}
-    /// assert!(rt.shutdown(Duration::from_secs(5))?.events_run > 0);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn shutdown(&self, deadline: Duration) -> bool {
-        ending::begin(&self.shared, deadline)
-    }
-
-    /// How many workers there are.
-    pub fn workers(&self) -> usize {
-        self.shared.remotes.len()
-    }
-
-    /// What the runtime has counted so far. Reads all workers' counters; takes some
-    /// microseconds and stops nobody.
-    pub fn metrics(&self) -> Snapshot {
-        Snapshot::of(&self.shared)
-    }
-
-    /// Blocks until no event is pending or running: for tests and benchmarks.
-    /// Timers that are not due count as pending.
-    ///
-    /// # Panics
-    ///
-    /// Inside a handler of the same runtime, or of one that it waits for: that could wait
-    /// for itself.
-    pub fn settle(&self) {
-        let waiting = wait_for(self.shared.number);
-        if let Err(error) = &waiting {
-            panic!("Handle::settle: {error}");
-        }
-        while !self.shared.is_quiescent() && self.shared.phase() < Phase::Stopped {
-            crate::machine::sync::pause(DRAIN_POLL);
-        }
-    }
-}
-
-impl<T: Send + 'static> Context<'_, T> {
-    /// The runtime.
-    pub fn handle(&self) -> Handle {
-        Handle::new(Arc::clone(self.shared()))
-    }
-}
-
-impl fmt::Debug for Handle {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Handle")
-            .field("workers", &self.workers())
-            .finish_non_exhaustive()
     }
 }
 

@@ -26,6 +26,10 @@ use crate::shared::{ColorRef, OwnedColor, Phase, Shared};
 /// less than 0.1 % of a core.
 const LOOK_INTERVAL: Duration = Duration::from_millis(5);
 
+/// A handler that was told that a reply is not there, and holds its worker for that long
+/// since, seems to wait for it in a way that blocks.
+const AWAITS_MAX: Duration = Duration::from_secs(1);
+
 /// After how many looks at workers that all sleep it waits for one to get up: waking it
 /// costs that worker some microseconds, and looking 20 times costs no more than that.
 const LOOKS_AT_SLEEPERS: u32 = 20;
@@ -38,19 +42,15 @@ pub(crate) struct Monitor {
 }
 
 impl Monitor {
-    /// Starts one, if it can do something: there is another worker, or somebody wants to
-    /// be warned.
-    pub(crate) fn start(shared: &Arc<Shared>) -> io::Result<Option<Self>> {
-        if shared.remotes.len() == 1 && shared.config.warn_after.is_none() {
-            return Ok(None);
-        }
+    /// Starts one.
+    pub(crate) fn start(shared: &Arc<Shared>) -> io::Result<Self> {
         let watched = Arc::clone(shared);
         let name = format!("{}-monitor", shared.config.worker_name);
         let thread = std::thread::Builder::new().name(name);
-        Ok(Some(Self {
+        Ok(Self {
             shared: Arc::clone(shared),
             thread: thread.spawn(move || Looks::at(&watched).go_on())?,
-        }))
+        })
     }
 }
 
@@ -208,11 +208,10 @@ impl<'a> Looks<'a> {
     fn warn(&mut self, worker: usize) {
         let look = &mut self.workers[worker];
         let held = LOOK_INTERVAL * look.same;
-        let too_long = self
-            .shared
-            .config
-            .warn_after
-            .is_some_and(|limit| held >= limit);
+        let counts = &self.shared.remotes[worker].counts;
+        let awaits = held >= AWAITS_MAX && counts.awaits.get() == look.seen.turns + 1;
+        let limit = self.shared.config.warn_after;
+        let too_long = awaits || limit.is_some_and(|limit| held >= limit);
         let tells = self
             .tells
             .as_ref()
@@ -227,6 +226,7 @@ impl<'a> Looks<'a> {
             worker,
             handler: name.unwrap_or("(unknown)"),
             held,
+            awaits,
         };
         // On a thread of its own: it may take its time, and this one has to go on.
         let on_stall = self.shared.config.on_stall;

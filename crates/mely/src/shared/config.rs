@@ -28,8 +28,10 @@ pub(crate) struct Config {
 }
 
 /// A handler that holds a core for longer than
-/// [`warn_after`](crate::Builder::warn_after).
+/// [`warn_after`](crate::Builder::warn_after); or for more than a second, after it was told
+/// that a reply of the same runtime is not there yet: it may wait for itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct StallReport {
     /// The worker whose core is held.
     pub worker: usize,
@@ -37,17 +39,30 @@ pub struct StallReport {
     pub handler: &'static str,
     /// For how long at the least.
     pub held: Duration,
+    /// It was told that a reply is not there yet, and seems to block for it.
+    pub awaits: bool,
 }
 
 impl fmt::Display for StallReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            handler,
+            worker,
+            held,
+            awaits,
+        } = self;
         write!(
             f,
-            "handler {} has held worker {} for {} ms: blocking work belongs on a thread of its own",
-            self.handler,
-            self.worker,
-            self.held.as_millis()
-        )
+            "handler {handler} has held worker {worker} for {} ms",
+            held.as_millis()
+        )?;
+        f.write_str(match awaits {
+            true => {
+                ", after a reply was not there yet: if it blocks for that (`block_on`), it may \
+                 wait for itself; await it in a task (`Colored::spawn`)"
+            }
+            false => ": blocking work belongs on a thread of its own",
+        })
     }
 }
 

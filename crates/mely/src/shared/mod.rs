@@ -9,6 +9,7 @@ pub(crate) mod fifo;
 pub(crate) mod idle;
 pub(crate) mod ready;
 pub(crate) mod remote;
+pub(crate) mod rooms;
 pub(crate) mod timers;
 
 use std::collections::{BTreeMap, HashMap};
@@ -19,7 +20,7 @@ use std::time::{Duration, Instant};
 use mely_sched::{QueueKind, STEAL_COST_UNKNOWN_CYCLES, Worthiness};
 
 use crate::cell::origin::RuntimeNumber;
-use crate::cell::{self, AfterPanic, Traits, WorkerIndex};
+use crate::cell::{self, AfterPanic, CONTROL_CAPACITY, Traits, WorkerIndex};
 use crate::cost::counters::EventCounts;
 use crate::cost::penalties::Penalties;
 use crate::event::{Event, NodeMemory};
@@ -33,6 +34,7 @@ use crate::shared::bell::Bell;
 use crate::shared::config::Config;
 use crate::shared::idle::{Idle, WORKERS_MAX};
 use crate::shared::remote::Remote;
+use crate::shared::rooms::Rooms;
 use crate::shared::timers::Delayed;
 use crate::trace::Recording;
 
@@ -91,6 +93,8 @@ pub(crate) struct Shared {
     pub(crate) penalties: Arc<Penalties>,
     /// What it records, if it does.
     recording: Option<Recording>,
+    /// Who waits for room in bounded colors.
+    pub(crate) rooms: Rooms,
     phase: AtomicUsize,
     next_color: AtomicU64,
     next_home: AtomicUsize,
@@ -122,6 +126,7 @@ impl Shared {
             idle: Idle::new(),
             bell: Bell::default(),
             free_nodes: Reserve::new(blocks_max),
+            rooms: Rooms::new(),
             free_cells: Reserve::new(blocks_max),
             outside_counts: EventCounts::default(),
             penalties: Arc::new(Penalties::new()),
@@ -163,6 +168,8 @@ impl Shared {
         for worker in 0..self.remotes.len() {
             self.remotes[worker].driver.wake();
         }
+        // Who waits from now on sees the phase: both are under the lock there.
+        self.rooms.wake_all(None);
         match before {
             0 => Phase::Running,
             1 => Phase::Draining,
@@ -225,6 +232,7 @@ impl Shared {
             pinned: false,
             after_panic: AfterPanic::AsRuntime,
             capacity: self.config.color_capacity,
+            control_capacity: CONTROL_CAPACITY,
         }
     }
 

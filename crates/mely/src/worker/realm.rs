@@ -6,7 +6,7 @@ use crate::cell::lives::Lives;
 use crate::cell::origin::RuntimeNumber;
 use crate::machine::sync::Arc;
 use crate::memory::slab::{Block, slab_of};
-use crate::shared::{ColorCell, Shared};
+use crate::shared::{ColorCell, ColorRef, Shared};
 
 impl Realm for Shared {
     #[inline]
@@ -21,6 +21,10 @@ impl Realm for Shared {
 
     fn count_abandoned(&self, handler: &'static str) {
         Shared::count_abandoned(self, handler);
+    }
+
+    fn room_came(&self, color: &ColorRef, is_over: bool) {
+        self.room_came_in(color, is_over);
     }
 
     fn keep_cell(cell: Block<ColorCell>) {

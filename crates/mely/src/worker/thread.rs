@@ -9,6 +9,7 @@ use mely_sched::{StealQueue, Ticketed};
 
 use super::{Step, Worker};
 use crate::cell::Traits;
+use crate::cell::origin::RuntimeNumber;
 use crate::machine::affinity::Footing;
 use crate::machine::lock_time::Untimed;
 use crate::machine::panics::call_safely;
@@ -36,6 +37,17 @@ pub(crate) fn with_any_current<R>(work: impl FnOnce(Option<&Worker>) -> R) -> R 
     // SAFETY: `run_worker` keeps the worker alive, on this very thread, for as long
     // as the pointer is there.
     work(unsafe { current.as_ref() })
+}
+
+/// Notes that an event of this runtime, if one is being run by this thread, was told that what
+/// it awaits is not there yet.
+pub(crate) fn note_awaits(runtime: RuntimeNumber) {
+    with_any_current(|worker| {
+        if let Some(worker) = worker.filter(|worker| worker.shared().number == runtime) {
+            let counts = &worker.remote().counts;
+            counts.awaits.set(counts.turns.get() + 1);
+        }
+    });
 }
 
 /// Calls `work` with the worker of this thread, if it is one of this runtime.

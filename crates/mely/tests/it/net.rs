@@ -35,7 +35,7 @@ where
             ended: false,
             _alive: alive,
         });
-        connection.post(|this, cx| {
+        connection.post_or_shed(|this, cx| {
             let mut stream = stream;
             let watched = stream.watch(&cx.colored(), &ECHO, |this, cx, _| this.ready(cx));
             this.stream = watched.ok().map(|()| stream);
@@ -82,6 +82,7 @@ fn accept_all(
         match listener.accept() {
             Ok((stream, peer)) => {
                 assert!(peer.ip().is_loopback());
+                stream.get_ref().set_nodelay(true).expect("an option");
                 Echo::begin(&cx.handle(), stream, Arc::clone(alive));
             }
             Err(error) if error.kind() == ErrorKind::WouldBlock => return,
@@ -115,7 +116,7 @@ impl Echoes {
                 accept_all(listener, &given, cx);
             })
             .expect("a watch");
-        listening.with(move |slot| *slot = Some(listener));
+        listening.blocking_with(move |slot| *slot = Some(listener));
         Self {
             listening,
             address,
@@ -125,6 +126,7 @@ impl Echoes {
 
     pub(crate) fn connect(&self) -> std::net::TcpStream {
         let stream = std::net::TcpStream::connect(self.address).expect("it listens");
+        stream.set_nodelay(true).expect("an option");
         stream.set_read_timeout(Some(LIMIT / 2)).expect("a timeout");
         stream
             .set_write_timeout(Some(LIMIT / 2))
@@ -134,7 +136,7 @@ impl Echoes {
 
     /// Ends the listener and waits until every connection has gone.
     pub(crate) fn end(self) {
-        self.listening.with(|slot| *slot = None);
+        self.listening.blocking_with(|slot| *slot = None);
         // One here and one in the watch, which its last event may still hold.
         eventually("connections end", || Arc::strong_count(&self.alive) <= 2);
     }
@@ -208,7 +210,7 @@ fn many_unix_connections_echo() {
                     }
                 })
                 .expect("a watch");
-            listening.with(move |slot| *slot = Some(listener));
+            listening.blocking_with(move |slot| *slot = Some(listener));
             thread::scope(|scope| {
                 for seed in 0..8 {
                     let path = &path;
@@ -218,7 +220,7 @@ fn many_unix_connections_echo() {
                     });
                 }
             });
-            listening.with(|slot| *slot = None);
+            listening.blocking_with(|slot| *slot = None);
             eventually("connections end", || Arc::strong_count(&alive) <= 2);
             std::fs::remove_file(&path).expect("it was made");
         });
@@ -243,14 +245,14 @@ fn a_pair_of_streams_in_two_colors_talk() {
             }
         })
         .expect("a watch");
-        got.with(move |(slot, _)| {
+        got.blocking_with(move |(slot, _)| {
             b.write_all(b"to and fro").expect("there is room");
             *slot = Some(b);
         });
         eventually("it comes back", || {
-            got.with(|(_, got)| got == b"to and fro")
+            got.blocking_with(|(_, got)| got == b"to and fro")
         });
-        got.with(|(stream, _)| *stream = None);
+        got.blocking_with(|(stream, _)| *stream = None);
         eventually("the other end goes", || Arc::strong_count(&alive) == 1);
     });
 }
@@ -337,8 +339,8 @@ fn connections_go_on_when_their_color_moves() {
         for round in 0..rounds {
             // Load on one core, so that its colors are stolen.
             for _ in 0..40 {
-                let busy = rt.color_options().home(round % 4).fresh();
-                busy.expect("a worker").post(|_, _| {
+                let busy = rt.color_options().start_on(round % 4).new_color();
+                busy.expect("a worker").post_or_shed(|_, _| {
                     (0..20_000).for_each(|_| std::hint::spin_loop());
                 });
             }
@@ -354,4 +356,37 @@ fn connections_go_on_when_their_color_moves() {
         drop(streams);
         echoes.end();
     });
+}
+
+/// A watch that is made in an event of the color, whose state is in place, misses no edge,
+/// however early that comes.
+#[test]
+fn a_watch_that_is_made_in_an_event_misses_no_edge() {
+    for reactor in [ReactorKind::PerWorker, ReactorKind::Single] {
+        bounded("early edges", move || {
+            let rt = Runtime::builder().workers(2).reactor(reactor).build();
+            let rt = rt.expect("a runtime");
+            let rounds = if cfg!(miri) { 2 } else { 200 };
+            for _ in 0..rounds {
+                let (ours, theirs) = std::os::unix::net::UnixStream::pair().expect("a pair");
+                let ours = Nonblocking::new(ours).expect("it can be set");
+                let writing = thread::spawn(move || (&theirs).write_all(b"early").map(|()| theirs));
+                let color = rt.colored((ours, Vec::new()));
+                let watched = color.call(|state: &mut (UnixStream, Vec<u8>), cx| {
+                    let read = |state: &mut (UnixStream, Vec<u8>), _: &mut Context<'_, _>, _| {
+                        let (stream, seen) = state;
+                        let ended = stream.read_to_end(seen);
+                        assert!(ended.is_err_and(|e| e.kind() == ErrorKind::WouldBlock));
+                    };
+                    state.0.watch(&cx.colored(), &ECHO, read)
+                });
+                assert!(watched.wait().expect("it runs").is_ok());
+                let theirs = writing.join().expect("no panic").expect("room for it");
+                eventually("the edge is handled", || {
+                    color.blocking_with(|(_, seen)| seen == b"early")
+                });
+                drop(theirs);
+            }
+        });
+    }
 }

@@ -9,10 +9,10 @@ use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::time::Instant;
 
+pub(crate) use self::delayed::Delayed;
 use self::delayed::Found;
-pub(crate) use self::delayed::{Delayed, Fired};
-pub(crate) use self::slot::Repeating;
 pub use self::slot::Timer;
+pub(crate) use self::slot::{Fired, Repeating};
 use crate::event::Event;
 use crate::machine::panics::drop_safely;
 use crate::machine::sync::{AtomicBool, Mutex, lock};

@@ -6,7 +6,6 @@ use std::sync::Weak;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
-use super::delayed::{Delayed, Fired};
 use crate::cell::lives::EndsWithColor;
 use crate::event::Event;
 use crate::machine::panics::{drop_refused, drop_safely};
@@ -24,6 +23,13 @@ pub(crate) trait Repeating: Send {
         timer: &Timer,
         fired: Fired,
     ) -> Result<(ColorRef, Event), Box<dyn Repeating>>;
+}
+
+/// When a timer fired, and as which entry.
+#[derive(Clone, Copy)]
+pub(crate) struct Fired {
+    pub(super) at: Instant,
+    pub(super) entry: u32,
 }
 
 /// What a timer has to post. Whoever takes it has fired or cancelled the timer: one of them
@@ -105,7 +111,7 @@ impl Timer {
     }
 
     /// Lets it end with its color; `false` if that has ended.
-    fn list(&self, color: &ColorRef) -> bool {
+    pub(super) fn list(&self, color: &ColorRef) -> bool {
         let what: Weak<State> = Arc::downgrade(&self.0);
         let place = color.list(what);
         if let Some(place) = place {
@@ -114,19 +120,6 @@ impl Timer {
             self.0.place.store(place, Relaxed);
         }
         place.is_some()
-    }
-
-    /// Sets it, unless its color was stopped.
-    pub(crate) fn set(self, color: &ColorRef) -> Self {
-        if self.list(color) {
-            let (at, keeper) = (self.slot().at, self.0.keeper);
-            self.0
-                .shared
-                .set_timer(keeper, Delayed::new(at, self.clone()));
-        } else {
-            self.shed();
-        }
-        self
     }
 
     /// Drops its event as one that was not accepted.
@@ -238,10 +231,10 @@ impl Timer {
     /// let timeout = session.post_after(Duration::from_secs(30), |s, _cx| *s = "timed out");
     /// assert!(timeout.reset_after(Duration::from_secs(60)));
     /// assert!(timeout.reset_at(Instant::now())); // now, at once
-    /// # rt.settle();
-    /// assert_eq!(session.with(|s| *s), "timed out");
+    /// # rt.wait_idle();
+    /// assert_eq!(session.blocking_with(|s| *s), "timed out");
     /// assert!(!timeout.reset_after(Duration::ZERO)); // too late
-    /// # Ok::<(), mely::BuildError>(())
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn reset_at(&self, at: Instant) -> bool {
         {
@@ -276,67 +269,13 @@ impl Timer {
         self.reset_at(self.0.shared.after(delay))
     }
 
+    /// The runtime and the worker that keep it.
+    pub(super) fn kept_by(&self) -> (&Arc<Shared>, usize) {
+        (&self.0.shared, self.0.keeper)
+    }
+
     pub(super) fn slot(&self) -> MutexGuard<'_, Slot> {
         lock(&self.0.slot)
-    }
-
-    /// Makes it due earlier, with a new entry; under the lock of the heap. `None` if it is
-    /// over; else the entry, and whether there was one that is of no use any more.
-    pub(super) fn entry_at(&self, at: Instant) -> Option<(Option<Delayed>, bool)> {
-        let mut slot = self.slot();
-        if matches!(slot.post, Post::Over) {
-            return None;
-        }
-        slot.at = at;
-        slot.entry = slot.entry.wrapping_add(1);
-        let entry = Delayed {
-            at,
-            timer: self.clone(),
-            entry: slot.entry,
-        };
-        match slot.post {
-            // Its event makes the entry when it is over.
-            Post::Away | Post::Begun(_) => Some((None, false)),
-            _ => Some((Some(entry), true)),
-        }
-    }
-
-    /// Brings back what its event took away; due at `next`, unless it was reset since it was
-    /// taken as this entry. Gives it back if the timer was cancelled.
-    fn bring_back(
-        &self,
-        post: Box<dyn Repeating>,
-        entry: u32,
-        next: Instant,
-    ) -> Result<Delayed, Box<dyn Repeating>> {
-        let mut slot = self.slot();
-        if !matches!(slot.post, Post::Away | Post::Begun(_)) {
-            return Err(post);
-        }
-        slot.post = Post::Every(post);
-        if slot.entry == entry {
-            slot.at = next;
-        }
-        let (at, entry) = (slot.at, slot.entry);
-        drop(slot);
-        let timer = self.clone();
-        Ok(Delayed { at, timer, entry })
-    }
-
-    /// Lets what its event took away come again after `period`: counted from when it was
-    /// due, or from now if that is past.
-    pub(crate) fn again(&self, post: Box<dyn Repeating>, fired: Fired, period: Duration) {
-        let State { shared, keeper, .. } = &*self.0;
-        let due = fired.at.checked_add(period);
-        let next = due.filter(|&next| next > shared.clock.now());
-        let next = next.unwrap_or_else(|| shared.after(period));
-        match self.bring_back(post, fired.entry, next) {
-            Ok(entry) => {
-                let is_first = shared.remotes[*keeper].timers.keep_again(entry);
-                shared.look_at_timers(*keeper, is_first);
-            }
-            Err(post) => drop_safely(post),
-        }
     }
 }
 

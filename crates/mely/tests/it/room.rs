@@ -1,0 +1,253 @@
+//! Bounded colors: room for control beside data, and those who wait for room.
+
+use std::future::Future;
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+use std::task::{Context, Poll, Wake, Waker};
+use std::time::Duration;
+
+use mely::{Colored, Handle, OnPanic, Pending, Policy, PostError, Runtime};
+
+use crate::checkers::conserved;
+use crate::support::{
+    Gate, OpenOnDrop, WAIT, block_on, bounded, eventually, holds, runtime, settle, silent_panic,
+};
+
+/// A color with this capacity whose worker waits in an event until the gate opens.
+fn held(rt: &Handle, capacity: usize) -> (Colored<Vec<u32>>, OpenOnDrop) {
+    let options = rt.color_options().capacity(capacity).control_capacity(2);
+    let color = options.colored(Vec::new()).expect("no home was chosen");
+    let (begun, goes_on) = (Gate::default(), Gate::default());
+    let (begins, waits) = (begun.clone(), goes_on.clone());
+    color.post_or_shed(move |_, _| {
+        begins.arrive();
+        waits.pass("the test lets it go on");
+    });
+    begun.pass("it is held");
+    (color, OpenOnDrop(goes_on))
+}
+
+#[derive(Default)]
+struct Woken(AtomicU64);
+
+impl Wake for Woken {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, SeqCst);
+    }
+}
+
+fn poll<F: Future + Unpin>(future: &mut F, woken: &Arc<Woken>) -> Poll<F::Output> {
+    let waker = Waker::from(Arc::clone(woken));
+    pin!(future).poll(&mut Context::from_waker(&waker))
+}
+
+#[test]
+fn control_comes_through_where_data_is_shed() {
+    bounded("control", || {
+        let rt = runtime(1);
+        let (color, open) = held(&rt, 1);
+        assert!(color.post(|log, _| log.push(1)).is_ok());
+        assert!(matches!(color.post(|_, _| ()), Err(PostError::Full(_))));
+        for n in [2, 3] {
+            assert!(color.post_control(move |log, _| log.push(n)).is_ok());
+        }
+        let full = color.post_control(|log, _| log.push(4));
+        assert!(matches!(full, Err(PostError::Full(_))));
+        drop((full, open));
+        settle(&rt);
+        // Both have all their room again.
+        assert_eq!(color.blocking_with(|log| log.clone()), [1, 2, 3]);
+        assert!(color.post_control(|log, _| log.push(5)).is_ok());
+        settle(&rt);
+        color.stop(Pending::Drop);
+        let closed = color.post_control(|_, _| ());
+        assert!(matches!(closed, Err(PostError::Closed(_))));
+        holds(conserved(&rt.metrics().events));
+    });
+}
+
+#[test]
+fn who_waits_for_room_is_woken_in_turn() {
+    bounded("in turn", || {
+        let rt = runtime(1);
+        let (color, open) = held(&rt, 2);
+        for n in [0, 1] {
+            assert!(color.post(move |log, _| log.push(n)).is_ok());
+        }
+        let woken: Vec<_> = (0..4).map(|_| Arc::new(Woken::default())).collect();
+        let mut waiting: Vec<_> = (10..14)
+            .map(|n| color.post_when_room(move |log, _| log.push(n)))
+            .collect();
+        for (future, woken) in waiting.iter_mut().zip(&woken) {
+            assert!(poll(future, woken).is_pending());
+        }
+        assert_eq!(rt.metrics().events.shed, 0, "who waits is not shed");
+        // The first gives up; what is woken in its place is the next one.
+        drop(waiting.remove(0));
+        drop(open);
+        settle(&rt);
+        let counts = || {
+            woken
+                .iter()
+                .map(|woken| woken.0.load(SeqCst))
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(counts(), [0, 1, 1, 0]);
+        // Woken, and gone: the next one takes its turn.
+        drop(waiting.remove(0));
+        assert_eq!(counts(), [0, 1, 1, 1]);
+        for (future, woken) in waiting.iter_mut().zip(&woken[2..]) {
+            assert!(matches!(poll(future, woken), Poll::Ready(Ok(()))));
+        }
+        settle(&rt);
+        assert_eq!(color.blocking_with(|log| log.clone()), [0, 1, 12, 13]);
+    });
+}
+
+/// Room that a stop, a panic or a shutdown takes away for good is told to all who wait.
+#[test]
+fn who_waits_for_what_ends_is_told() {
+    for policy in [Policy::Adaptive, Policy::LibasyncSmp] {
+        for ends in 0..4 {
+            bounded("told", move || {
+                let rt = Runtime::builder().workers(1).policy(policy);
+                let rt = rt
+                    .on_panic(OnPanic::PoisonColor)
+                    .build()
+                    .expect("a runtime");
+                let (color, open) = held(&rt, 1);
+                if ends == 1 {
+                    color.post_or_shed(|_, _| silent_panic());
+                } else {
+                    color.post_or_shed(|_, _| ());
+                }
+                let threads: Vec<_> = (0..3)
+                    .map(|_| {
+                        let (color, started) = (color.clone(), Gate::default());
+                        let begun = started.clone();
+                        let thread = std::thread::spawn(move || {
+                            let mut waiting = color.post_when_room(|_, _| std::hint::spin_loop());
+                            let woken = Arc::default();
+                            assert!(poll(&mut waiting, &woken).is_pending());
+                            begun.arrive();
+                            block_on(waiting)
+                        });
+                        started.pass("it waits");
+                        thread
+                    })
+                    .collect();
+                match ends {
+                    0 => color.stop(Pending::Drop),
+                    1 => drop(open),
+                    2 => {
+                        drop(open);
+                        drop(rt.shutdown(WAIT));
+                    }
+                    _ => _ = rt.shutdown(Duration::ZERO).is_err(),
+                }
+                for thread in threads {
+                    let posted = thread.join().expect("no panic");
+                    // Room may have come before the end.
+                    assert!(matches!(
+                        (ends, posted),
+                        (_, Err(PostError::Closed(_)))
+                            | (1, Err(PostError::Poisoned(_)))
+                            | (1 | 2, Ok(()))
+                    ));
+                }
+            });
+        }
+    }
+}
+
+#[test]
+fn no_room_at_all_is_said_at_once() {
+    bounded("no room", || {
+        let rt = runtime(1);
+        let color = rt.color_options().capacity(0).new_color().expect("no home");
+        let posted = block_on(color.post_when_room(|(), _| ()));
+        assert!(matches!(posted, Err(PostError::Full(_))));
+        let unbounded = rt.new_color();
+        assert!(block_on(unbounded.post_when_room(|(), _| ())).is_ok());
+    });
+}
+
+fn add(sum: &mut u64, _: &mut mely::Context<'_, u64>) {
+    *sum += 1;
+}
+
+/// Many post through a narrow color, some give up halfway: whoever does not comes through.
+#[test]
+fn a_narrow_color_takes_all_who_wait() {
+    for (policy, workers) in [
+        (Policy::Adaptive, 2),
+        (Policy::LibasyncSmp, 2),
+        (Policy::Mely, 1),
+    ] {
+        bounded("narrow", move || {
+            let rt = Runtime::builder().workers(workers).policy(policy).build();
+            let rt = rt.expect("a runtime");
+            let count: u32 = if cfg!(miri) { 5 } else { 300 };
+            let log = rt
+                .color_options()
+                .capacity(2)
+                .colored(0_u64)
+                .expect("no home");
+            let posters: Vec<_> = (0..4)
+                .map(|poster| {
+                    let log = log.clone();
+                    rt.new_color().spawn(async move {
+                        for n in 0..count {
+                            let again = || log.post_when_room(add);
+                            let mut waiting = again();
+                            if n % 3 == poster % 3 {
+                                // Waits a little, and gives up.
+                                let woken = Arc::default();
+                                if poll(&mut waiting, &woken).is_pending() {
+                                    drop(waiting);
+                                    waiting = again();
+                                } else {
+                                    continue;
+                                }
+                            }
+                            waiting.await.expect("it goes on");
+                        }
+                    })
+                })
+                .collect();
+            for poster in posters {
+                poster.wait().expect("it comes to its end");
+            }
+            settle(&rt);
+            assert_eq!(log.blocking_with(|log| *log), 4 * u64::from(count));
+            holds(conserved(&rt.metrics().events));
+        });
+    }
+}
+
+#[test]
+fn what_is_dispatched_runs_now_or_later() {
+    bounded("dispatch", || {
+        let rt = runtime(1);
+        let (own, other) = (rt.colored(vec![]), rt.colored(vec![]));
+        // The same color with another state: there the event cannot run now.
+        let beside = own.color().attach(vec![]);
+        let targets = [own.clone(), other.clone(), beside.clone()];
+        own.post_or_shed(move |log, cx| {
+            cx.post_or_shed(|log, _| log.push(3));
+            for target in &targets {
+                let posted = target.dispatch(log, cx, |log: &mut Vec<_>, cx| {
+                    log.push(1);
+                    cx.post_or_shed(|log, _| log.push(4));
+                });
+                assert!(posted.is_ok());
+            }
+            log.push(2);
+        });
+        eventually("all has run", || rt.metrics().events.run == 7);
+        assert_eq!(own.blocking_with(|log| log.clone()), [1, 2, 3, 4]);
+        assert_eq!(other.blocking_with(|log| log.clone()), [1, 4]);
+        assert_eq!(beside.blocking_with(|log| log.clone()), [1, 4]);
+    });
+}
