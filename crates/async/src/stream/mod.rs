@@ -3,11 +3,12 @@
 mod connect;
 mod queue;
 mod split;
+mod tcp;
 
 use std::fmt;
 use std::future::poll_fn;
 use std::io::{self, IoSlice, Read, Write};
-use std::net::{self, Shutdown, SocketAddr};
+use std::net::{self, Shutdown};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net as unix;
 use std::task::{Context, Poll};
@@ -357,44 +358,6 @@ impl<S: StreamSocket> Stream<S> {
             Err(error) if error.kind() == io::ErrorKind::NotConnected => Ok(()),
             done => done,
         }
-    }
-}
-
-impl TcpStream {
-    /// The address of this end.
-    ///
-    /// # Errors
-    ///
-    /// What the system says.
-    pub fn local_addr(&self) -> io::Result<SocketAddr> {
-        self.get_ref().local_addr()
-    }
-
-    /// The address of the peer.
-    ///
-    /// # Errors
-    ///
-    /// What the system says.
-    pub fn peer_addr(&self) -> io::Result<SocketAddr> {
-        self.get_ref().peer_addr()
-    }
-
-    /// Whether small writes are sent at once (`TCP_NODELAY`).
-    ///
-    /// # Errors
-    ///
-    /// What the system says.
-    pub fn nodelay(&self) -> io::Result<bool> {
-        self.get_ref().nodelay()
-    }
-
-    /// Sends small writes at once, or gathers them.
-    ///
-    /// # Errors
-    ///
-    /// What the system says.
-    pub fn set_nodelay(&self, nodelay: bool) -> io::Result<()> {
-        self.get_ref().set_nodelay(nodelay)
     }
 }
 
