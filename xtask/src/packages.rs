@@ -27,10 +27,6 @@ const TOOLS: &[Tool] = &[
         package: "nghttp2-client",
     },
     Tool {
-        programs: &["redis-cli"],
-        package: "redis-tools",
-    },
-    Tool {
         programs: &["nginx"],
         package: "nginx",
     },
@@ -41,6 +37,14 @@ const TOOLS: &[Tool] = &[
     Tool {
         programs: &["h2o"],
         package: "h2o",
+    },
+    Tool {
+        programs: &["redis-server"],
+        package: "redis-server",
+    },
+    Tool {
+        programs: &["redis-cli"],
+        package: "redis-tools",
     },
     Tool {
         programs: &["chromium", "chromium-browser", "google-chrome"],

@@ -28,7 +28,10 @@ use clap::{Parser, Subcommand};
 pub use contenders::implementation::{Allocator, Implementation, UnknownImplementation};
 pub use measure::repetition::Repetition;
 pub use measure::report::Row;
-pub use measure::{Error, Failure, Outcome, Run};
+pub use measure::turns::Turns;
+pub use measure::{Error, Failure, Outcome, Run, Served};
+pub use questions::chat::ChatOptions;
+pub use questions::kv::KvOptions;
 pub use questions::latency::{LatencyOptions, Load};
 pub use questions::memory::{Holding, MemoryOnceOptions, MemoryOptions};
 pub use questions::paper::{PaperOptions, PaperWorkload, paper_rate};
@@ -41,7 +44,7 @@ pub use questions::trace::{TraceOptions, Traced};
 pub use questions::web::{Peer, Requests, WebOptions};
 pub use workloads::Workload;
 
-use questions::{latency, memory, paper, peers, plot, single, steal, timers, trace, web};
+use questions::{chat, kv, latency, memory, paper, peers, plot, single, steal, timers, trace, web};
 
 /// The benchmarks: a subcommand for each.
 #[derive(Clone, Debug, Subcommand)]
@@ -65,6 +68,10 @@ pub enum Bench {
     Single(SingleOptions),
     /// The web server beside nginx, lighttpd and h2o, on a file of 1 KB.
     Web(WebOptions),
+    /// Chat servers of the examples beside each other: delivery times, CPU time, memory.
+    Chat(ChatOptions),
+    /// The key-value server of the examples beside Redis.
+    Kv(KvOptions),
     /// The microbenchmarks of the papers under every policy, beside the papers' figures.
     Paper(PaperOptions),
     /// Pictures (SVG) of files that the other benchmarks wrote with --json.
@@ -99,6 +106,8 @@ pub fn run(bench: &Bench) -> Result<(), Error> {
         Bench::Trace(options) => trace::run(options),
         Bench::Single(options) => single::run(options),
         Bench::Web(options) => web::run(options),
+        Bench::Chat(options) => chat::run(options),
+        Bench::Kv(options) => kv::run(options),
         Bench::Paper(options) => paper::run(options),
         Bench::Plot(options) => plot::run(options),
     }

@@ -36,7 +36,8 @@
 //! | see what happens | [`Handle::metrics`], [`Handler`] |
 //!
 //! The ideas come from *Efficient Workstealing for Multicore Event-Driven Systems*
-//! (ICDCS 2010), called seed 000 in these pages, and its siblings.
+//! (ICDCS 2010) and *Vol de tâches efficace pour systèmes événementiels multi-cœurs* (CFSE
+//! 2009): *Efficient Workstealing* and *Vol de tâches* in these pages.
 
 #[cfg(not(target_os = "linux"))]
 compile_error!(

@@ -77,11 +77,11 @@ where
     B::Error: Into<Box<dyn Error + Send + Sync>>,
 {
     let stop = options.stop.clone();
-    let mut builder = Builder::new(ColorExecutor::new());
-    builder.http1().timer(ColorTimer::new());
-    builder.http2().timer(ColorTimer::new());
     listener.serve_with(handle, options, move |stream, _peer| {
-        let (builder, stop) = (builder.clone(), stop.clone());
+        let (timer, stop) = (ColorTimer::of_connection(), stop.clone());
+        let mut builder = Builder::new(ColorExecutor::new());
+        builder.http1().timer(timer.clone());
+        builder.http2().timer(timer);
         let service = TowerToHyperService::new(service.clone());
         async move {
             let serving = builder.serve_connection_with_upgrades(stream, service);

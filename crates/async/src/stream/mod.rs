@@ -3,11 +3,12 @@
 mod connect;
 mod queue;
 mod split;
+mod tcp;
 
 use std::fmt;
 use std::future::poll_fn;
 use std::io::{self, IoSlice, Read, Write};
-use std::net::{self, Shutdown, SocketAddr};
+use std::net::{self, Shutdown};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net as unix;
 use std::task::{Context, Poll};
@@ -18,9 +19,12 @@ use crate::ready::{Seen, Waiter, Way};
 use crate::socket::Socket;
 
 /// How much is read at once where the memory of the reader is not initialized: as much
-/// as a core's stack and fast cache have room for.
+/// as a core's stack and fast cache have room for; and into how much of the stack where the
+/// reader has no more room, as each page of it is touched.
 #[cfg(any(feature = "hyper", feature = "tokio"))]
 const READ_MAX: usize = 32 * 1024;
+#[cfg(any(feature = "hyper", feature = "tokio"))]
+const READ_SMALL: usize = 8 * 1024;
 
 /// A stream that futures read and write, under any color.
 ///
@@ -287,16 +291,37 @@ impl<S: StreamSocket> Stream<S> {
     ) -> Poll<io::Result<()>> {
         let mut take = Some(take);
         let read = |socket: &S, seen| {
-            let mut bytes = [const { std::mem::MaybeUninit::uninit() }; READ_MAX];
-            let room = room.min(READ_MAX);
-            let (read, _) = rustix::io::read(socket, &mut bytes[..room])?;
-            self.note_read(seen, read.len(), room);
-            if let Some(take) = take.take() {
-                take(read);
+            let take = |read: &[u8]| {
+                if let Some(take) = take.take() {
+                    take(read);
+                }
+            };
+            match room > READ_SMALL {
+                true => self.read_by_stack::<READ_MAX>(socket, seen, room, take),
+                false => self.read_by_stack::<READ_SMALL>(socket, seen, room, take),
             }
-            Ok(())
         };
         self.0.poll_io(Way::Read, Waiter::Poller, cx, read)
+    }
+
+    /// Reads at most `room` bytes through so many on the stack.
+    #[cfg(any(feature = "hyper", feature = "tokio"))]
+    #[inline(never)]
+    fn read_by_stack<const BYTES: usize>(
+        &self,
+        socket: &S,
+        seen: Seen,
+        room: usize,
+        take: impl FnOnce(&[u8]),
+    ) -> io::Result<()> {
+        let mut bytes = [const { std::mem::MaybeUninit::uninit() }; BYTES];
+        let room = room.min(BYTES);
+        // A socket's own call, which takes less than that for any file.
+        let flags = rustix::net::RecvFlags::empty();
+        let ((read, _), _) = rustix::net::recv(socket, &mut bytes[..room], flags)?;
+        self.note_read(seen, read.len(), room);
+        take(read);
+        Ok(())
     }
 
     fn read_once(&self, socket: &S, seen: Seen, bytes: &mut [u8]) -> io::Result<usize> {
@@ -333,44 +358,6 @@ impl<S: StreamSocket> Stream<S> {
             Err(error) if error.kind() == io::ErrorKind::NotConnected => Ok(()),
             done => done,
         }
-    }
-}
-
-impl TcpStream {
-    /// The address of this end.
-    ///
-    /// # Errors
-    ///
-    /// What the system says.
-    pub fn local_addr(&self) -> io::Result<SocketAddr> {
-        self.get_ref().local_addr()
-    }
-
-    /// The address of the peer.
-    ///
-    /// # Errors
-    ///
-    /// What the system says.
-    pub fn peer_addr(&self) -> io::Result<SocketAddr> {
-        self.get_ref().peer_addr()
-    }
-
-    /// Whether small writes are sent at once (`TCP_NODELAY`).
-    ///
-    /// # Errors
-    ///
-    /// What the system says.
-    pub fn nodelay(&self) -> io::Result<bool> {
-        self.get_ref().nodelay()
-    }
-
-    /// Sends small writes at once, or gathers them.
-    ///
-    /// # Errors
-    ///
-    /// What the system says.
-    pub fn set_nodelay(&self, nodelay: bool) -> io::Result<()> {
-        self.get_ref().set_nodelay(nodelay)
     }
 }
 

@@ -16,6 +16,7 @@ use crate::wake::{drop_safely, lock, wake_safely};
 static SLEEP: Handler = Handler::new("Sleep");
 
 /// What the event of a timer and the sleep share.
+#[derive(Debug)]
 enum Alarm {
     Waits(Option<Waker>),
     /// The time has come.
@@ -54,6 +55,7 @@ impl Drop for Ring {
 }
 
 /// A timer that is set.
+#[derive(Debug)]
 struct Armed {
     at: Instant,
     color: Color,
@@ -79,6 +81,14 @@ impl Armed {
 
     /// Waits for the event.
     fn poll(&self, waker: &Waker) -> Poll<Fate> {
+        // Whether two wakers are the same asks neither of them.
+        let is_there = |alarm: &Alarm| match alarm {
+            Alarm::Waits(Some(before)) => before.will_wake(waker),
+            _ => false,
+        };
+        if is_there(&lock(&self.alarm)) {
+            return Poll::Pending;
+        }
         let waker = waker.clone();
         let mut alarm = lock(&self.alarm);
         match &mut *alarm {
@@ -91,6 +101,14 @@ impl Armed {
             Alarm::Rang => Poll::Ready(Fate::Rang),
             Alarm::Lost => Poll::Ready(Fate::Lost),
         }
+    }
+}
+
+impl Armed {
+    /// Whether it has still to ring.
+    #[cfg(feature = "hyper")]
+    fn waits(&self) -> bool {
+        matches!(*lock(&self.alarm), Alarm::Waits(_))
     }
 }
 
@@ -168,6 +186,34 @@ impl Sleep {
         self.deadline = deadline;
         if self.armed.as_ref().is_some_and(|armed| armed.at > deadline) {
             self.armed = None;
+        }
+    }
+}
+
+/// A place for the timer of a sleep that was dropped before its time: the next sleep goes on
+/// with it, where the same color waits, and for no less long. Who waits again and again,
+/// and mostly not to the end, so sets few timers.
+#[cfg(feature = "hyper")]
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Spare(Arc<Mutex<Option<Armed>>>);
+
+#[cfg(feature = "hyper")]
+impl Spare {
+    pub(crate) fn sleep_until(&self, deadline: Instant) -> Sleep {
+        let armed = lock(&self.0).take();
+        let fits =
+            |armed: &Armed| armed.at <= deadline && armed.color.is_current() && armed.waits();
+        Sleep {
+            armed: armed.filter(fits),
+            ..sleep_until(deadline)
+        }
+    }
+
+    /// Keeps the timer of a sleep that is about to be dropped.
+    pub(crate) fn keep_that_of(&self, sleep: &mut Sleep) {
+        if let Some(armed) = sleep.armed.take() {
+            let before = lock(&self.0).replace(armed);
+            drop(before);
         }
     }
 }

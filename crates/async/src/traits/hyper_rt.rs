@@ -9,7 +9,7 @@ use hyper::rt::{Executor, Read, ReadBufCursor, Timer, Write};
 use mely::Color;
 
 use crate::stream::{Stream, StreamSocket};
-use crate::time::{self, sleep, sleep_until};
+use crate::time::{self, Spare};
 
 impl<S: StreamSocket> Read for Stream<S> {
     fn poll_read(
@@ -34,41 +34,71 @@ impl<S: StreamSocket> Write for Stream<S> {
 ///
 /// Where no timer can be set, a sleep of hyper's ends at once: a limit that cannot be
 /// watched is taken as reached.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct ColorTimer(());
+#[derive(Clone, Debug, Default)]
+pub struct ColorTimer(Option<Spare>);
 
 impl ColorTimer {
     /// Timers of whatever color waits.
     pub fn new() -> Self {
-        Self(())
+        Self(None)
+    }
+
+    /// The same for one connection, or whatever else is of one color: hyper waits for the
+    /// head of each request anew, and the timer that it set for one is kept for the next.
+    ///
+    /// ```
+    /// # use mely_async::ColorTimer;
+    /// # use hyper::server::conn::http1;
+    /// // For each connection.
+    /// let mut builder = http1::Builder::new();
+    /// builder.timer(ColorTimer::of_connection());
+    /// ```
+    pub fn of_connection() -> Self {
+        Self(Some(Spare::default()))
     }
 }
 
 /// A sleep that cannot tell of errors.
-struct HyperSleep(time::Sleep);
+struct HyperSleep {
+    sleep: time::Sleep,
+    spare: Option<Spare>,
+}
 
 impl Future for HyperSleep {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        Pin::new(&mut self.0).poll(cx).map(drop)
+        Pin::new(&mut self.sleep).poll(cx).map(drop)
     }
 }
 
 impl hyper::rt::Sleep for HyperSleep {}
 
+impl Drop for HyperSleep {
+    fn drop(&mut self) {
+        if let Some(spare) = &self.spare {
+            spare.keep_that_of(&mut self.sleep);
+        }
+    }
+}
+
 impl Timer for ColorTimer {
     fn sleep(&self, duration: Duration) -> Pin<Box<dyn hyper::rt::Sleep>> {
-        Box::pin(HyperSleep(sleep(duration)))
+        self.sleep_until(time::after(Instant::now(), duration))
     }
 
     fn sleep_until(&self, deadline: Instant) -> Pin<Box<dyn hyper::rt::Sleep>> {
-        Box::pin(HyperSleep(sleep_until(deadline)))
+        let sleep = match &self.0 {
+            Some(spare) => spare.sleep_until(deadline),
+            None => time::sleep_until(deadline),
+        };
+        let spare = self.0.clone();
+        Box::pin(HyperSleep { sleep, spare })
     }
 
     fn reset(&self, sleep: &mut Pin<Box<dyn hyper::rt::Sleep>>, new_deadline: Instant) {
         match sleep.as_mut().downcast_mut_pin::<HyperSleep>() {
-            Some(mut sleep) => sleep.0.reset(new_deadline),
+            Some(mut sleep) => sleep.sleep.reset(new_deadline),
             None => *sleep = self.sleep_until(new_deadline),
         }
     }

@@ -49,11 +49,18 @@ pub enum Error {
         source: io::Error,
     },
     /// A server, or the load for it, could not be started or read.
-    Web {
+    Server {
         /// Which.
         what: String,
         /// What the system said.
         source: io::Error,
+    },
+    /// A program that is measured or measures is not there.
+    Missing {
+        /// Which.
+        program: String,
+        /// How to have it.
+        way_out: &'static str,
     },
     /// Standard output is closed or full.
     Output(io::Error),
@@ -104,7 +111,10 @@ impl fmt::Display for Error {
                 write!(f, "{} cannot be drawn: {what}", path.display())
             }
             Error::File { path, source } => write!(f, "{}: {source}", path.display()),
-            Error::Web { what, source } => write!(f, "cannot use {what}: {source}"),
+            Error::Server { what, source } => write!(f, "cannot use {what}: {source}"),
+            Error::Missing { program, way_out } => {
+                write!(f, "there is no program {program}: {way_out}")
+            }
             Error::Output(source) => write!(f, "standard output: {source}"),
             Error::ShortenedWork { spin_rate } => write!(
                 f,
@@ -127,11 +137,12 @@ impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Error::Run { source, .. } | Error::Paper { source, .. } => Some(&**source),
-            Error::File { source, .. } | Error::Web { source, .. } | Error::Output(source) => {
+            Error::File { source, .. } | Error::Server { source, .. } | Error::Output(source) => {
                 Some(source)
             }
             Error::Figures { .. }
             | Error::Picture { .. }
+            | Error::Missing { .. }
             | Error::ShortenedWork { .. }
             | Error::AlwaysDisturbed
             | Error::NothingToRun => None,

@@ -14,8 +14,10 @@ pub(crate) mod random;
 pub(crate) mod repetition;
 pub(crate) mod report;
 pub(crate) mod rounds;
+pub(crate) mod server;
 pub(crate) mod spin;
 pub(crate) mod tally;
+pub(crate) mod turns;
 
 pub use self::error::Error;
-pub use self::outcome::{Failure, Outcome, Run};
+pub use self::outcome::{Failure, Outcome, Run, Served};

@@ -25,14 +25,41 @@ pub struct Outcome {
     pub events: u64,
     /// In this time.
     pub time: Duration,
+    /// What was measured besides, where the events are requests to a service.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub served: Option<Served>,
+}
+
+/// What a run of a service measured besides the rate.
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct Served {
+    /// The CPU time of the process without that of its clients.
+    pub cpu: Duration,
+    /// Of all requests but one in a hundred, the longest wait for an answer.
+    pub p99: Duration,
 }
 
 impl Outcome {
+    /// So many events in such a time.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// let outcome = mely_bench::Outcome::of(500, Duration::from_millis(250));
+    /// assert_eq!(outcome.served, None);
+    /// ```
+    pub fn of(events: u64, time: Duration) -> Self {
+        Self {
+            events,
+            time,
+            served: None,
+        }
+    }
+
     /// Events per second.
     ///
     /// ```
     /// # use std::time::Duration;
-    /// let outcome = mely_bench::Outcome { events: 500, time: Duration::from_millis(250) };
+    /// let outcome = mely_bench::Outcome::of(500, Duration::from_millis(250));
     /// assert_eq!(outcome.events_per_second(), 2000.0);
     /// ```
     pub fn events_per_second(&self) -> f64 {

@@ -57,10 +57,7 @@ impl Rounds {
         if elapsed < self.time {
             return true;
         }
-        let outcome = Outcome {
-            events: progress.events,
-            time: elapsed,
-        };
+        let outcome = Outcome::of(progress.events, elapsed);
         // Nobody listens any more only if the run was given up.
         self.outcome.send(outcome).ok();
         false
@@ -81,8 +78,5 @@ pub(crate) fn measure_steady(time: Duration, total: impl Fn() -> u64) -> Outcome
             break;
         }
     }
-    Outcome {
-        events: total() - before,
-        time: start.elapsed(),
-    }
+    Outcome::of(total() - before, start.elapsed())
 }

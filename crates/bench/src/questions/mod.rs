@@ -1,5 +1,7 @@
 //! What is asked, and how it is answered: a subcommand each.
 
+pub(crate) mod chat;
+pub(crate) mod kv;
 pub(crate) mod latency;
 pub(crate) mod memory;
 pub(crate) mod paper;

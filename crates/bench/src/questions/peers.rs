@@ -1,4 +1,5 @@
-//! `peers`: events per second beside other runtimes, interleaved.
+//! `peers`: events per second beside other runtimes, interleaved; of services requests per
+//! second, the CPU time of one, and how long the slowest of a hundred waits.
 
 use std::fmt;
 use std::io::{self, Write as _};
@@ -11,10 +12,10 @@ use crate::contenders::elsewhere;
 use crate::contenders::implementation::Implementation;
 use crate::measure::arguments::seconds;
 use crate::measure::machine::Machine;
-use crate::measure::repetition::Repetition;
+use crate::measure::repetition::{Contender, Repetition};
 use crate::measure::report::Row;
 use crate::measure::spin;
-use crate::measure::{Error, Run};
+use crate::measure::{Error, Outcome, Run};
 use crate::workloads::Workload;
 
 /// Options of the interleaved run.
@@ -53,15 +54,14 @@ pub(crate) fn run(options: &PeersOptions) -> Result<(), Error> {
     write_header(options, &run, spin_rate, &implementations).map_err(Error::Output)?;
     let mut contenders = Vec::new();
     for workload in chosen(&options.workload, &Workload::ALL) {
-        let pairs = implementations.iter().map(|&who| Pair(workload, who));
+        let able = implementations.iter().filter(|&&who| workload.is_for(who));
+        let pairs = able.map(|&who| Pair(workload, who));
         contenders.extend(repetition.interleave(pairs, |pair| run_once(pair, &run))?);
     }
-    let row = |pair: &Pair, figures: &Vec<f64>| {
-        let (workload, who) = (pair.0.to_string(), pair.1.to_string());
-        Row::of("peers", workload, who, "events/s", figures.clone())
-    };
-    let rows = contenders.iter().filter_map(|c| row(&c.what, &c.figures));
-    let rows: Vec<_> = rows.collect();
+    if contenders.is_empty() {
+        return Err(Error::NothingToRun);
+    }
+    let rows = rows(&contenders);
     table::write(&rows, io::stdout()).map_err(Error::Output)?;
     repetition
         .write_disturbed(&contenders)
@@ -69,10 +69,49 @@ pub(crate) fn run(options: &PeersOptions) -> Result<(), Error> {
     repetition.keep(&rows)
 }
 
-fn run_once(&Pair(workload, implementation): &Pair, run: &Run) -> Result<f64, Error> {
+fn run_once(&Pair(workload, implementation): &Pair, run: &Run) -> Result<Outcome, Error> {
     let outcome = workload.measure(implementation, run);
-    let outcome = outcome.map_err(Error::run(workload, implementation))?;
-    Ok(outcome.events_per_second())
+    outcome.map_err(Error::run(workload, implementation))
+}
+
+/// A unit, and what a run has of it.
+type Quantity = (&'static str, fn(&Outcome) -> Option<f64>);
+
+const QUANTITIES: [Quantity; 4] = [
+    ("events/s", |run| match run.served {
+        None => Some(run.events_per_second()),
+        Some(_) => None,
+    }),
+    ("requests/s", |run| {
+        run.served.map(|_| run.events_per_second())
+    }),
+    ("us CPU/request", |run| {
+        let cpu_us = run.served?.cpu.as_secs_f64() * 1e6;
+        Some(cpu_us / run.events.max(1) as f64)
+    }),
+    ("us p99", |run| Some(run.served?.p99.as_secs_f64() * 1e6)),
+];
+
+/// A row for each quantity of a workload and an implementation, those of one quantity side
+/// by side.
+fn rows(contenders: &[Contender<Pair, Outcome>]) -> Vec<Row> {
+    let mut rows = Vec::new();
+    for of_workload in contenders.chunk_by(|a, b| a.what.0 == b.what.0) {
+        for (unit, quantity) in QUANTITIES {
+            rows.extend(of_workload.iter().filter_map(|contender| {
+                let figures = contender.figures.iter().filter_map(quantity).collect();
+                let Pair(workload, who) = contender.what;
+                Row::of(
+                    "peers",
+                    workload.to_string(),
+                    who.to_string(),
+                    unit,
+                    figures,
+                )
+            }));
+        }
+    }
+    rows
 }
 
 fn write_header(
@@ -103,4 +142,48 @@ fn write_header(
         }
     }
     writeln!(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::measure::Served;
+
+    #[test]
+    fn a_service_has_rows_of_its_own_units() {
+        let repetition = Repetition {
+            repeat: 3,
+            workers: None,
+            affinity: mely::Affinity::default(),
+            keep_disturbed: true,
+            json: None,
+        };
+        let both = &Implementation::DEFAULT[..2];
+        let pairs = [Workload::P, Workload::H1].into_iter();
+        let pairs = pairs.flat_map(|workload| both.iter().map(move |&who| Pair(workload, who)));
+        let contenders = repetition.interleave(pairs, |pair| {
+            let mut outcome = Outcome::of(5000, Duration::from_millis(500));
+            outcome.served = (pair.0 == Workload::H1).then_some(Served {
+                cpu: Duration::from_millis(10),
+                p99: Duration::from_micros(250),
+            });
+            Ok(outcome)
+        });
+        let rows = rows(&contenders.unwrap());
+        let told = rows.iter().step_by(2).map(|row| {
+            let same = rows.iter().filter(|other| other.unit == row.unit);
+            assert_eq!(same.count(), 2, "{row:?}");
+            (&*row.workload, &*row.unit, row.median.round())
+        });
+        let told: Vec<_> = told.collect();
+        let expected = [
+            ("P", "events/s", 10_000.0),
+            ("h1", "requests/s", 10_000.0),
+            ("h1", "us CPU/request", 2.0),
+            ("h1", "us p99", 250.0),
+        ];
+        assert_eq!(told, expected);
+    }
 }

@@ -17,6 +17,9 @@ impl<'a> Look<'a> {
     fn of(unit: &'a str) -> Self {
         let (factor, shown, decimals, more_is_better) = match unit {
             "events/s" => (1e-6, "M events/s", 3, true),
+            "requests/s" => (1e-3, "K requests/s", 2, true),
+            "deliveries/s" => (1e-3, "K deliveries/s", 2, true),
+            "us CPU/request" | "us CPU/delivery" => (1.0, unit, 2, false),
             "ns" => (1.0, unit, 0, false),
             "ms" => (1.0, unit, 3, false),
             _ => (1.0, unit, 1, false),
@@ -32,7 +35,17 @@ impl<'a> Look<'a> {
 
 /// Writes rows with the ratios of their medians to those of the best peer on the same
 /// workload, and of the floor.
-pub(crate) fn write(rows: &[Row], mut out: impl Write) -> io::Result<()> {
+pub(crate) fn write(rows: &[Row], out: impl Write) -> io::Result<()> {
+    let is_peer = |name: &str| name.parse().is_ok_and(Implementation::is_peer);
+    write_beside(rows, is_peer, out)
+}
+
+/// The same of other programs: which names are those of peers is told.
+pub(crate) fn write_beside(
+    rows: &[Row],
+    is_peer: impl Fn(&str) -> bool,
+    mut out: impl Write,
+) -> io::Result<()> {
     let width = |name: fn(&Row) -> &str| rows.iter().map(|row| name(row).len()).max();
     let workload_width = width(|row| &row.workload).max(Some(8)).unwrap_or(8);
     let who_width = width(|row| &row.implementation).max(Some(14)).unwrap_or(14);
@@ -52,10 +65,11 @@ pub(crate) fn write(rows: &[Row], mut out: impl Write) -> io::Result<()> {
             write!(out, "{:>10.*}", look.decimals, figure * look.factor)?;
         }
         let ratio = |base: Option<f64>| match base {
+            Some(0.0) | None => "-".to_owned(),
             Some(base) => format!("{:.3}", row.median / base),
-            None => "-".to_owned(),
         };
-        let (best, floor) = (ratio(best_peer(row, rows)), ratio(floor(row, rows)));
+        let best = ratio(best_peer(row, rows, &is_peer));
+        let floor = ratio(floor(row, rows));
         writeln!(out, "{:>6}{best:>11}{floor:>8}  {}", row.runs, look.unit)?;
     }
     Ok(())
@@ -67,12 +81,9 @@ fn beside<'a>(row: &'a Row, rows: &'a [Row]) -> impl Iterator<Item = &'a Row> {
     rows.iter().filter(same)
 }
 
-fn best_peer(row: &Row, rows: &[Row]) -> Option<f64> {
-    let is_peer = |row: &&Row| {
-        let name = row.implementation.parse::<Implementation>();
-        name.is_ok_and(Implementation::is_peer)
-    };
-    let peers = beside(row, rows).filter(is_peer).map(|row| row.median);
+fn best_peer(row: &Row, rows: &[Row], is_peer: impl Fn(&str) -> bool) -> Option<f64> {
+    let peers = beside(row, rows).filter(|row| is_peer(&row.implementation));
+    let peers = peers.map(|row| row.median);
     match Look::of(&row.unit).more_is_better {
         true => peers.max_by(f64::total_cmp),
         false => peers.min_by(f64::total_cmp),

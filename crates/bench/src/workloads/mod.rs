@@ -3,6 +3,7 @@
 pub(crate) mod chains;
 mod cross;
 mod keyed_rounds;
+pub(crate) mod services;
 mod unbalanced;
 
 use std::fmt;
@@ -10,11 +11,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Barrier, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use clap::ValueEnum as _;
+
 use crate::contenders::elsewhere;
 use crate::contenders::implementation::Implementation;
+use crate::contenders::runtimes::services::{Service, has_services};
 use crate::contenders::runtimes::{self, Conditions, Fresh, Job, Keyed};
 use crate::measure::{Failure, Outcome, Run};
 
+use self::services::{Asked, Version};
 pub(crate) use self::unbalanced::{SHORT_CYCLES, costs, with_metrics};
 
 /// Keys get so long to handle what is left for them at the end of a run. They need
@@ -35,6 +40,21 @@ pub enum Workload {
     Py,
     /// 1000 keys posting to random others, 8000 events in flight.
     X,
+    /// Requests over HTTP/1 that hyper answers at once, on 64 connections.
+    #[value(name = "h1")]
+    H1,
+    /// The same, but each answer is the next value of a counter that all share.
+    #[value(name = "h1c")]
+    H1c,
+    /// Requests over HTTP/2 that hyper answers at once, 8 at a time on 16 connections.
+    #[value(name = "h2")]
+    H2,
+    /// The same, but each answer is the next value of a counter that all share.
+    #[value(name = "h2c")]
+    H2c,
+    /// Requests over HTTP/1 that axum answers by such a counter, on 64 connections.
+    #[value(name = "ax")]
+    Ax,
 }
 
 /// A workload on a runtime of this process.
@@ -52,19 +72,44 @@ impl Job for OnRuntime<'_> {
             Workload::Uk => keyed_rounds::keyed(runtime, self.run),
             Workload::P | Workload::Py => chains::keyed(runtime, self.run),
             Workload::X => cross::keyed(runtime, self.run),
+            _ => Err("it is a service".into()),
         }
     }
 }
 
 impl Workload {
     /// Every workload.
-    pub const ALL: [Workload; 5] = [
+    pub const ALL: [Workload; 10] = [
         Workload::U,
         Workload::Uk,
         Workload::P,
         Workload::Py,
         Workload::X,
+        Workload::H1,
+        Workload::H1c,
+        Workload::H2,
+        Workload::H2c,
+        Workload::Ax,
     ];
+
+    /// What clients ask, and whom, if it is a service.
+    fn service(self) -> Option<Asked> {
+        let (version, service) = match self {
+            Workload::H1 => (Version::One, Service::Plain),
+            Workload::H1c => (Version::One, Service::Counted),
+            Workload::H2 => (Version::Two, Service::Plain),
+            Workload::H2c => (Version::Two, Service::Counted),
+            Workload::Ax => (Version::One, Service::Axum),
+            _ => return None,
+        };
+        Some(Asked { version, service })
+    }
+
+    /// Whether there is such a workload for an implementation: services are for runtimes
+    /// that hyper runs on.
+    pub fn is_for(self, implementation: Implementation) -> bool {
+        self.service().is_none() || has_services(implementation)
+    }
 
     /// Runs it once in this process. Runs wait for each other.
     ///
@@ -82,6 +127,9 @@ impl Workload {
             affinity: run.affinity,
             yields: self == Workload::Py,
         };
+        if let Some(asked) = self.service() {
+            return services::measure(implementation, conditions, asked, run.time);
+        }
         let job = OnRuntime {
             workload: self,
             run,
@@ -114,13 +162,17 @@ impl Workload {
             Workload::P => chains::floor(run, 1),
             Workload::Py => chains::floor(run, chains::KEYS),
             Workload::X => cross::floor(run),
+            _ => Err("a service has no floor".into()),
         }
     }
 }
 
 impl fmt::Display for Workload {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(self, f)
+        match self.to_possible_value() {
+            Some(value) => f.write_str(value.get_name()),
+            None => fmt::Debug::fmt(self, f),
+        }
     }
 }
 
@@ -180,10 +232,15 @@ mod tests {
                 continue;
             }
             for workload in Workload::ALL {
+                if !workload.is_for(implementation) {
+                    continue;
+                }
                 let outcome = workload.measure(implementation, &run);
                 let outcome =
                     outcome.unwrap_or_else(|e| panic!("{workload} {implementation}: {e}"));
                 assert!(outcome.events > 0, "{workload} {implementation}");
+                let is_service = workload.service().is_some();
+                assert_eq!(outcome.served.is_some(), is_service, "{workload}");
             }
         }
     }

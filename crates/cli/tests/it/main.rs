@@ -4,6 +4,7 @@ mod command;
 mod docs_tree;
 mod process;
 mod replay;
+mod servers;
 mod sim;
 mod sim_same;
 mod trace;

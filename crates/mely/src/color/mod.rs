@@ -40,7 +40,7 @@ use crate::worker;
 ///
 /// Events of one color run one at a time and, as far as one thread posted them, in
 /// the order in which they were posted; events of different colors run in parallel
-/// (seed 000, section II-A).
+/// (*Efficient Workstealing*, section II-A).
 pub type Color = Colored<()>;
 
 /// A color that owns state: reachable only by events of the color, as `&mut T`,

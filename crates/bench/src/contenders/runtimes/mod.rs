@@ -10,6 +10,7 @@ mod async_executor;
 mod mely;
 pub(crate) mod outside;
 mod rayon;
+pub(crate) mod services;
 mod tasks;
 mod tokio;
 

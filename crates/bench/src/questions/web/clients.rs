@@ -16,8 +16,8 @@ use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 
 use super::answers::Answers;
-use super::response::Response;
 use crate::measure::Error;
+use crate::workloads::services::response::Response;
 
 /// Significant digits of the waits.
 const DIGITS: u8 = 2;
@@ -45,7 +45,7 @@ pub(super) fn run(
     requests_each: u32,
     seconds: u64,
 ) -> Result<Answers, Error> {
-    let failed = |source| Error::Web {
+    let failed = |source| Error::Server {
         what: "the clients".to_owned(),
         source,
     };

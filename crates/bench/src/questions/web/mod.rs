@@ -7,18 +7,16 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `peers`, `server` | the servers and their settings; their processes |
+//! | `peers` | the servers and their settings |
 //! | `load` | what they are loaded with |
 //! | `wrk` | connections that stay open |
-//! | `clients`, `response` | connections that are opened anew |
+//! | `clients` | connections that are opened anew |
 //! | `answers`, `table` | what came of it |
 
 mod answers;
 mod clients;
 mod load;
 mod peers;
-mod response;
-mod server;
 mod table;
 mod wrk;
 
@@ -32,13 +30,13 @@ use self::load::Load;
 pub use self::load::Requests;
 pub use self::peers::Peer;
 use self::peers::Site;
-use self::server::Server;
 use self::table::Runs;
 use crate::contenders::choice::chosen;
 use crate::measure::Error;
 use crate::measure::foreign::Foreign;
 use crate::measure::machine::Machine;
 use crate::measure::report::{Row, write_json};
+use crate::measure::server::{self, Server};
 
 /// The file that is requested.
 const FILE: &str = "1k.txt";
@@ -191,7 +189,7 @@ fn program(options: &WebOptions) -> Result<PathBuf, Error> {
     if let Some(program) = &options.mely {
         return Ok(program.clone());
     }
-    let own = std::env::current_exe().map_err(|source| Error::Web {
+    let own = std::env::current_exe().map_err(|source| Error::Server {
         what: "the running program".to_owned(),
         source,
     })?;
@@ -203,7 +201,7 @@ struct Directory(tempfile::TempDir);
 
 impl Directory {
     fn new() -> Result<Self, Error> {
-        let failed = |source| Error::Web {
+        let failed = |source| Error::Server {
             what: "the directory to serve".to_owned(),
             source,
         };

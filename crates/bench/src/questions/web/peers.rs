@@ -10,8 +10,8 @@ use std::io::ErrorKind;
 use std::path::Path;
 use std::process::Command;
 
-use super::server::{Server, failed, free_port};
 use crate::measure::Error;
+use crate::measure::server::{Server, failed, free_port};
 
 /// Another web server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -89,7 +89,7 @@ impl Peer {
     /// What to say of one that did not start.
     pub(super) fn skipped(self, error: &Error) -> String {
         match error {
-            Error::Web { source, .. } if source.kind() == ErrorKind::NotFound => {
+            Error::Server { source, .. } if source.kind() == ErrorKind::NotFound => {
                 format!("skipped {self}: it is not installed: apt-get install {self}")
             }
             error => format!("skipped {self}: {error}"),

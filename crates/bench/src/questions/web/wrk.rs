@@ -16,7 +16,7 @@ pub(super) fn check() -> Result<(), Error> {
         .arg("--version")
         .stdout(Stdio::null())
         .stderr(Stdio::null());
-    command.status().map(drop).map_err(|source| Error::Web {
+    command.status().map(drop).map_err(|source| Error::Server {
         what: "wrk (of the package of that name)".to_owned(),
         source,
     })
@@ -24,7 +24,7 @@ pub(super) fn check() -> Result<(), Error> {
 
 /// Loads the server on a port of this machine with keep-alive requests.
 pub(super) fn run(port: u16, file: &str, connections: u32, seconds: u64) -> Result<Answers, Error> {
-    let failed = |source| Error::Web {
+    let failed = |source| Error::Server {
         what: "wrk".to_owned(),
         source,
     };

@@ -5,7 +5,7 @@ const HEAD_MAX: usize = 16 << 10;
 
 /// A response, as it comes in.
 #[derive(Debug, Default)]
-pub(super) struct Response {
+pub(crate) struct Response {
     /// Of the head, what has come before the rest of it.
     head: Vec<u8>,
     /// Bytes of the body to come, once the head is known.
@@ -14,12 +14,12 @@ pub(super) struct Response {
 
 /// An answer that is no file: another status, or no head that can be read.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Refused;
+pub(crate) struct Refused;
 
 impl Response {
     /// Takes bytes in: whether the response is complete. The next bytes are those of
     /// the next response then.
-    pub(super) fn take(&mut self, bytes: &[u8]) -> Result<bool, Refused> {
+    pub(crate) fn take(&mut self, bytes: &[u8]) -> Result<bool, Refused> {
         let left = match self.left {
             Some(left) => left.checked_sub(bytes.len()).ok_or(Refused)?,
             None if self.head.is_empty() => match body(bytes)? {
