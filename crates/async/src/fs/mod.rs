@@ -23,7 +23,7 @@
 //!
 //! Nothing here reads a file whole but [`read`] and [`read_to_string`]: whoever serves files
 //! of any size reads parts of a [`File`], of at most [`CHUNK_MAX`] at a time. What is not here
-//! is a line of [`spawn_blocking`](crate::spawn_blocking) with [`std::fs`], or of
+//! is a line of [`spawn_blocking`] with [`std::fs`], or of
 //! [`File::with_std`].
 //!
 //! A future that is dropped takes back what has not begun. What has begun goes on: a file may

@@ -88,9 +88,9 @@ impl Handle {
     }
 
     /// Begins to shut the runtime down, from any thread and from handlers: as
-    /// [`Runtime::shutdown`] does, but it does not wait. Whether it has begun by this.
+    /// [`Runtime::shutdown`](crate::Runtime::shutdown) does, but it does not wait. Whether it has begun by this.
     ///
-    /// Whoever has the [`Runtime`] learns the rest, by its `shutdown` or by dropping it.
+    /// Whoever has the [`Runtime`](crate::Runtime) learns the rest, by its `shutdown` or by dropping it.
     ///
     /// ```
     /// # use std::time::Duration;
