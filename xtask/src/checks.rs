@@ -68,6 +68,12 @@ pub(crate) fn rustdoc() -> Step {
     Step::check("doc", call.env("RUSTDOCFLAGS", "-D warnings"))
 }
 
+/// The guide as a book. Its programs are doctests.
+pub(crate) fn guide(install: bool) -> Step {
+    let call = Call::new("mdbook", &["build", "docs/guide"]);
+    Step::with_part("guide", Part::MdBook, install, call)
+}
+
 pub(crate) fn toolchains(install: bool) -> Vec<Step> {
     let mut steps = vec![oldest(install)];
     steps.extend(arm(install));

@@ -42,6 +42,7 @@ fn steps(install: bool) -> Vec<Step> {
         checks::clippy(),
         checks::unit_and_doc_tests(),
         checks::rustdoc(),
+        checks::guide(install),
     ]);
     steps.extend(checks::toolchains(install));
     steps.push(checks::miri_short(install));
@@ -60,8 +61,8 @@ mod tests {
     #[test]
     fn the_gate_goes_from_cheap_to_dear() {
         let all = [
-            "packages", "fmt", "tidy", "clippy", "tests", "doc", "oldest", "arm", "arm-asm",
-            "miri", "loom",
+            "packages", "fmt", "tidy", "clippy", "tests", "doc", "guide", "oldest", "arm",
+            "arm-asm", "miri", "loom",
         ];
         assert_eq!(names(true), all);
         assert_eq!(names(false), all[1..]);

@@ -1,5 +1,5 @@
-//! Toolchains and targets that rustup adds: what the oldest compiler and the other
-//! processor are checked with.
+//! Parts of the toolchain that can be added: what the oldest compiler and the other
+//! processor are checked with, the interpreter, and what builds the guide.
 
 use std::fmt;
 
@@ -11,6 +11,9 @@ pub(crate) const OLDEST: &str = env!("CARGO_PKG_RUST_VERSION");
 /// The processor besides x86-64 that the README promises.
 pub(crate) const ARM: &str = "aarch64-unknown-linux-gnu";
 
+/// The versions of mdBook that the guide is written for.
+const MDBOOK: &str = "^0.5";
+
 /// What a check needs besides the toolchain that runs it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Part {
@@ -18,6 +21,8 @@ pub(crate) enum Part {
     Target(&'static str),
     /// The interpreter of the nightly toolchain.
     Miri,
+    /// The program that makes the guide a book.
+    MdBook,
 }
 
 /// Why a check is left out.
@@ -61,6 +66,7 @@ impl Part {
                 list.is_ok_and(|list| list.lines().any(|line| line == target))
             }
             Self::Miri => Call::nightly(&["miri", "--version"]).output().is_ok(),
+            Self::MdBook => Call::new("mdbook", &["--version"]).output().is_ok(),
         }
     }
 
@@ -80,6 +86,11 @@ impl Part {
                     &[&words[..], &["--toolchain", "nightly"]].concat(),
                 )
             }
+            // Without its server and its search, which a check needs not: 70 s on two cores.
+            Self::MdBook => {
+                let words = ["install", "mdbook", "--version", MDBOOK, "--locked"];
+                Call::cargo(&[&words[..], &["--no-default-features"]].concat())
+            }
         }
     }
 }
@@ -90,6 +101,7 @@ impl fmt::Display for Part {
             Self::Toolchain(version) => write!(f, "Rust {version}"),
             Self::Target(target) => write!(f, "the target {target}"),
             Self::Miri => f.write_str("Miri"),
+            Self::MdBook => f.write_str("mdBook"),
         }
     }
 }

@@ -13,6 +13,8 @@ pub enum Error {
     Refused,
     /// The time of a [`timeout`](crate::timeout) was over first.
     Elapsed,
+    /// The runtime that was to tell has ended.
+    Ended,
 }
 
 impl fmt::Display for Error {
@@ -25,6 +27,7 @@ impl fmt::Display for Error {
                 "the timer was refused: the runtime has been shut down or has too many timers"
             }
             Self::Elapsed => "the time was over first",
+            Self::Ended => "the runtime that was to tell has ended",
         })
     }
 }
@@ -35,7 +38,7 @@ impl From<Error> for io::Error {
     fn from(error: Error) -> Self {
         let kind = match error {
             Error::Elapsed => io::ErrorKind::TimedOut,
-            Error::OutsideColor | Error::Refused => io::ErrorKind::Other,
+            Error::Ended | Error::OutsideColor | Error::Refused => io::ErrorKind::Other,
         };
         io::Error::new(kind, error)
     }

@@ -1,4 +1,5 @@
-//! Sockets and timers for futures that are polled under a color of [Mely](mely).
+//! Sockets, timers, files and blocking calls for futures that are polled under a color of
+//! [Mely](mely).
 //!
 //! A future that is [spawned](mely::Colored::spawn) into a color runs as events of it: one
 //! at a time, beside other colors, and stolen with it. Here is what such futures wait for.
@@ -57,11 +58,15 @@
 //! | to | use |
 //! |---|---|
 //! | listen, connect | [`TcpListener`], [`TcpStream`], [`UnixListener`], [`UnixStream`] |
-//! | give each connection a color | [`Listener::serve`] |
+//! | give each connection a color, or one that the program chooses | [`Listener::serve`], [`Listener::serve_under`] |
+//! | write to a peer from many places, and wait for none | [`OwnedWriteHalf::into_queue`] |
 //! | send datagrams | [`UdpSocket`] |
 //! | wait | [`sleep`], [`sleep_until`], [`interval`], [`timeout`], [`timeout_at`] |
+//! | do what blocks, or takes long | [`spawn_blocking`], [`BlockingPool`] |
+//! | read and write files | [`mod@fs`] |
+//! | let others run | [`yield_now`] |
 //! | look a name up | [`lookup_host`], [`TcpStream::connect_host`] |
-//! | end in order | [`Stop`], [`Serving::stop`] |
+//! | end in order | [`signal::terminated`], [`Serving::stop`], [`Serving::wait_timeout`], [`Stop`] |
 //!
 //! | feature | gives streams | and with it |
 //! |---|---|---|
@@ -70,8 +75,65 @@
 //! | `hyper` | hyper's `Read`, `Write` | `ColorTimer`, `ColorExecutor` |
 //! | `http` | the same | `serve_http` for tower services |
 //!
-//! None is on by default. Of Tokio's own runtime nothing is here: what calls `tokio::spawn`
-//! (as `axum::serve` does) or Tokio's timers needs it.
+//! None is on by default.
+//!
+//! # What needs no runtime of its own
+//!
+//! Futures that are woken by other code, and not by a reactor or a timer, run under a color as
+//! anywhere: the channels, locks and `select!` of `futures`, `tokio::sync`, `flume`,
+//! `async-channel` and `async-lock`. (The tests of this crate have each of them.)
+//!
+//! # What needs Tokio's
+//!
+//! Of Tokio's own runtime nothing is here: what calls `tokio::spawn` (as `axum::serve` does), or
+//! waits for Tokio's timers, sockets and files, panics without it: *there is no reactor running*.
+//! Instead of them there are [`sleep`], [`TcpStream`], [`mod@fs`] and [`spawn_blocking`]. Where
+//! a library needs Tokio, let it have a small one beside Mely, and await there what it does. Or
+//! poll it here, in that one's context; it can then be woken by both:
+//!
+//! ```
+//! use std::{future::poll_fn, pin::pin, time::Duration};
+//! let tokio = tokio::runtime::Builder::new_multi_thread()
+//!     .worker_threads(1)
+//!     .enable_all()
+//!     .build()?;
+//! let handle = tokio.handle().clone();
+//! let needs_tokio = || async {
+//!     tokio::time::sleep(Duration::from_millis(1)).await;
+//!     7
+//! };
+//! let rt = mely::Runtime::builder().workers(1).build()?;
+//! let both = rt.new_color().spawn(async move {
+//!     let there = handle.spawn(needs_tokio()).await?;
+//!     let mut future = pin!(needs_tokio());
+//!     let here = poll_fn(|cx| {
+//!         let _context = handle.enter();
+//!         future.as_mut().poll(cx)
+//!     });
+//!     Ok::<_, tokio::task::JoinError>((there, here.await))
+//! });
+//! assert_eq!(both.wait()??, (7, 7));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! Layers of a server that call Tokio by themselves, as tower's timeouts set its timers and
+//! axum's `WebSocketUpgrade::on_upgrade` spawns, find it where requests are answered inside of
+//! its context:
+#![cfg_attr(feature = "http", doc = "```")]
+#![cfg_attr(not(feature = "http"), doc = "```ignore")]
+//! use axum::{Router, extract::Request, middleware::{self, Next}};
+//! use tokio_util::context::TokioContext;
+//!
+//! fn inside(tokio: tokio::runtime::Handle, app: Router) -> Router {
+//!     app.layer(middleware::from_fn(move |request: Request, next: Next| {
+//!         TokioContext::new(next.run(request), tokio.clone())
+//!     }))
+//! }
+//! ```
+//!
+//! Tokio's threads have no color: what waits for a socket of Mely goes back into the color that
+//! the request had, [`Color::current`](mely::Color::current) in its handler, by
+//! [`spawn`](mely::Colored::spawn).
 //!
 //! # Errors
 //!
@@ -79,18 +141,26 @@
 //! [`io::Error`](std::io::Error), timers by themselves. Nothing panics.
 #![forbid(unsafe_code)]
 
+mod blocking;
 mod error;
+pub mod fs;
 mod listener;
 mod lookup;
 mod ready;
 mod serve;
+pub mod signal;
 mod socket;
 mod stream;
 mod time;
 mod traits;
+mod turn;
 mod udp;
 mod wake;
 
+pub use blocking::{
+    Blocking, BlockingError, BlockingOptions, BlockingPool, BlockingRefused, spawn_blocking,
+    try_spawn_blocking,
+};
 pub use error::Error;
 pub use listener::{Accepted, Incoming, Listener, ListenerSocket, TcpListener, UnixListener};
 pub use lookup::lookup_host;
@@ -98,8 +168,8 @@ pub use serve::{ServeOptions, Serving, Stop, Stopped};
 #[cfg(feature = "http")]
 pub use serve::{serve_http, serve_http_with};
 pub use stream::{
-    OwnedReadHalf, OwnedWriteHalf, ReadHalf, ReuniteError, Stream, StreamSocket, TcpStream,
-    UnixStream, WriteHalf,
+    OwnedReadHalf, OwnedWriteHalf, PushError, ReadHalf, ReuniteError, Stream, StreamSocket,
+    TcpStream, UnixStream, WhenFull, WriteHalf, WriteQueue, Writing,
 };
 pub use time::{
     Interval, MissedTickBehavior, Sleep, interval, interval_at, sleep, sleep_until, timeout,
@@ -107,4 +177,5 @@ pub use time::{
 };
 #[cfg(feature = "hyper")]
 pub use traits::hyper_rt::{ColorExecutor, ColorTimer};
+pub use turn::{YieldNow, yield_now};
 pub use udp::UdpSocket;

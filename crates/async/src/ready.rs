@@ -200,6 +200,11 @@ impl Ready {
         wakers.iter().any(is_other)
     }
 
+    /// Whether no one waits.
+    pub(crate) fn nobody_waits(&self) -> bool {
+        lock(&self.wakers).is_empty()
+    }
+
     /// Wakes all that wait, for nothing: they shall look anew where they are.
     pub(crate) fn wake_waiters(&self) {
         let all = std::mem::take(&mut *lock(&self.wakers));

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, ready};
 use std::{fmt, io};
 
-use mely::net::Watch;
+use mely::net::{Readiness, Watch};
 use mely::{Color, Handler};
 
 use crate::error::Error;
@@ -21,6 +21,13 @@ static READY: Handler = Handler::new("SocketReady");
 /// How many operations of a descriptor may succeed in a row before its future lets the
 /// other events of the core run: as many short events as mely runs in one turn at the most.
 const ROW_MAX: u32 = 64;
+
+/// What may be there, for all that is known.
+const ANY: Readiness = Readiness {
+    readable: true,
+    writable: true,
+    closed: false,
+};
 
 /// The watch of a descriptor, and the color whose events tell of it.
 struct Watched {
@@ -91,6 +98,19 @@ impl Registration {
     }
 }
 
+impl Registration {
+    /// Ends the watch, until somebody waits again.
+    fn end_watch(&self) {
+        let mut watched = lock(&self.watched);
+        self.ready.set_watched(false);
+        let before = watched.take().map(Watched::end);
+        drop(watched);
+        // Who comes to wait just now is told to look anew, and watches for itself.
+        self.ready.come(ANY);
+        drop_safely(before);
+    }
+}
+
 impl Drop for Registration {
     fn drop(&mut self) {
         drop_safely(lock(&self.watched).take());
@@ -145,9 +165,13 @@ impl<S: AsFd + Send + Sync + 'static> Socket<S> {
         }
     }
 
-    /// Whoever waited so will not come again: others may have the watch.
+    /// Whoever waited so will not come again: others may have the watch. Where nobody waits
+    /// it ends, and with it what it keeps, which may be the state that the other half is in.
     pub(crate) fn leave(&self, way: Way) {
         self.ready().strike(way, Waiter::Poller);
+        if self.ready().nobody_waits() {
+            self.registration.end_watch();
+        }
         self.ready().wake_waiters();
     }
 
@@ -284,5 +308,36 @@ impl Drop for Waits<'_> {
 impl<S: fmt::Debug> fmt::Debug for Socket<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.io.fmt(f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::net::UnixStream;
+    use std::task::Waker;
+
+    use super::*;
+
+    #[test]
+    fn who_comes_to_wait_while_the_watch_ends_looks_anew() {
+        let rt = mely::Runtime::builder().workers(1).build().expect("one");
+        let (here, _peer) = UnixStream::pair().expect("a pair");
+        let socket = Socket::new(here).expect("a socket");
+        let listed = rt.new_color().call(move |(), _| {
+            let cx = Context::from_waker(Waker::noop());
+            let nothing = |_: &UnixStream, _| Err::<(), _>(io::ErrorKind::WouldBlock.into());
+            let polled = socket.poll_io(Way::Read, Waiter::Poller, &cx, nothing);
+            assert!(polled.is_pending());
+            socket.ready().strike(Way::Read, Waiter::Poller);
+            // Between these two steps of one who waits the other half goes.
+            let (io, registration) = (&socket.io, &socket.registration);
+            let followed = registration.follow(io, Way::Read, Waiter::Poller, &cx);
+            socket.leave(Way::Write);
+            followed.expect("it is watched");
+            socket
+                .ready()
+                .enlist(Way::Read, Waiter::Poller, Waker::noop())
+        });
+        assert_eq!(listed.wait(), Ok(false));
     }
 }

@@ -39,11 +39,14 @@ pub use questions::peers::PeersOptions;
 pub use questions::plot::PlotOptions;
 pub use questions::single::SingleOptions;
 pub use questions::steal::StealOptions;
+pub use questions::timers::{TimersOptions, Way};
 pub use questions::trace::{TraceOptions, Traced};
 pub use questions::web::{Peer, Requests, WebOptions};
 pub use workloads::Workload;
 
-use questions::{chat, kv, latency, memory, paper, peers, plot, single, steal, trace, web};
+use questions::{
+    chat, kv, latency, memory, paper, peers, plot, single, steal, timers, trace, web,
+};
 
 /// The benchmarks: a subcommand for each.
 #[derive(Clone, Debug, Subcommand)]
@@ -57,6 +60,8 @@ pub enum Bench {
     /// One measurement of `memory` in this process.
     #[command(hide = true)]
     MemoryOnce(MemoryOnceOptions),
+    /// What timeouts take that begin anew with each request, by reset or by a new timer.
+    Timers(TimersOptions),
     /// What a steal costs and brings, and the share of locking, on workload U.
     Steal(StealOptions),
     /// Events per second with and without a trace, and what of it is lost.
@@ -98,6 +103,7 @@ pub fn run(bench: &Bench) -> Result<(), Error> {
         Bench::Latency(options) => latency::run(options),
         Bench::Memory(options) => memory::run(options),
         Bench::MemoryOnce(options) => memory::run_once(options),
+        Bench::Timers(options) => timers::run(options),
         Bench::Steal(options) => steal::run(options),
         Bench::Trace(options) => trace::run(options),
         Bench::Single(options) => single::run(options),

@@ -4,12 +4,10 @@
 
 use std::error::Error;
 use std::process::ExitCode;
-use std::sync::mpsc;
 use std::time::Duration;
 
 use mely::Runtime;
-use mely::signal::{SIGINT, SIGTERM, Signals};
-use mely_async::{Serving, TcpListener, timeout};
+use mely_async::{Serving, TcpListener, signal};
 
 /// How long events that are pending in the end may take.
 const DEADLINE: Duration = Duration::from_millis(500);
@@ -51,17 +49,13 @@ fn run_until_asked(
     serve: impl FnOnce(&Runtime, TcpListener) -> Serving,
 ) -> Result<(), Box<dyn Error>> {
     let rt = Runtime::new()?;
-    let (ask, asked) = mpsc::channel();
-    let end = move |(): &mut (), _: &mut mely::Context<'_>, _signal| {
-        let _ = ask.send(());
-    };
-    let _signals = Signals::watch(&[SIGINT, SIGTERM], &rt.fresh_color(), end)?;
+    let asked_to_end = signal::terminated(&rt)?;
     println!("listening on {}", listener.local_addr()?);
     let serving = serve(&rt, listener);
-    asked.recv()?;
+    asked_to_end.wait()?;
     serving.stop();
     // Whoever is late is cut off.
-    let _ = rt.fresh_color().spawn(timeout(grace, serving)).wait()?;
+    let _late = serving.wait_timeout(grace);
     rt.shutdown(DEADLINE)?;
     Ok(())
 }

@@ -25,7 +25,7 @@
 //! |---|---|
 //! | own state without a lock | [`Handle::colored`], [`Colored`] |
 //! | run something later, in order | [`Colored::post`], [`Context::post`] |
-//! | bound what waits | [`ColorOptions::capacity`], [`PostError::Full`] |
+//! | bound how many events wait, or how much they weigh | [`ColorOptions::capacity`], [`PostError::Full`]; [`Budget`] |
 //! | run something after a while | [`Colored::post_after`], [`Timer`] |
 //! | get a result, from async code or a thread | [`Colored::call`], [`Colored::blocking_with`] |
 //! | run a future under a color, which may reach its state | [`Colored::spawn`], [`Colored::spawn_with`] |
@@ -36,7 +36,8 @@
 //! | see what happens | [`Handle::metrics`], [`Handler`] |
 //!
 //! The ideas come from *Efficient Workstealing for Multicore Event-Driven Systems*
-//! (ICDCS 2010), called seed 000 in these pages, and its siblings.
+//! (ICDCS 2010) and *Vol de tâches efficace pour systèmes événementiels multi-cœurs* (CFSE
+//! 2009): *Efficient Workstealing* and *Vol de tâches* in these pages.
 
 #[cfg(not(target_os = "linux"))]
 compile_error!(
@@ -62,6 +63,7 @@ mod worker;
 pub use cell::OnPanic;
 #[allow(deprecated)]
 pub use color::before::Via;
+pub use color::budget::{Budget, BudgetError, Share, Take};
 pub use color::context::{Context, ContextWithHandler};
 pub use color::error::{CallError, PostError};
 pub use color::group::{Group, GroupOver};

@@ -7,6 +7,7 @@
 //! counter that stands for its state.
 
 mod bits;
+mod budgets;
 mod claimed;
 mod colors;
 mod endings;

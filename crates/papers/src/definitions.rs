@@ -1,6 +1,6 @@
 //! What the papers say of their workloads, where both a benchmark and a simulation take it.
 
-/// `unbalanced` (seed 000, section V-B).
+/// `unbalanced` (*Efficient Workstealing*, section V-B).
 pub mod unbalanced {
     use core::ops::RangeInclusive;
 
@@ -14,19 +14,19 @@ pub mod unbalanced {
     pub const LONG_CYCLES: RangeInclusive<u32> = 10_000..=50_000;
 }
 
-/// `penalty` (seed 000, section V-B).
+/// `penalty` (*Efficient Workstealing*, section V-B).
 pub mod penalty {
     /// The annotation of events B.
     pub const PENALTY: u32 = 1000;
 }
 
-/// `cache-efficient` (seed 000, section V-B).
+/// `cache-efficient` (*Efficient Workstealing*, section V-B).
 pub mod cache_efficient {
     /// Events A of a loaded core in a round, each with an array.
     pub const ARRAYS: usize = 100;
 }
 
-/// `batch` (seed 002, section 4.2.2).
+/// `batch` (*Vol de tâches*, section 4.2.2).
 pub mod batch {
     /// Concatenations of character strings in a handler.
     pub const CONCATENATIONS: usize = 50;

@@ -6,25 +6,26 @@ use crate::Column;
 
 /// The names of the papers' tables, and of figures that are as good as one.
 pub mod table {
-    /// Rounds of 50 000 events on one core (seed 000, tables III and IV).
+    /// Rounds of 50 000 events on one core (*Efficient Workstealing*, tables III and IV).
     pub const UNBALANCED: &str = "unbalanced";
-    /// Chains of events that walk through an array (seed 000, table V).
+    /// Chains of events that walk through an array (*Efficient Workstealing*, table V).
     pub const PENALTY: &str = "penalty";
-    /// Merge sorts, forked on one core of each pair (seed 000, table VI).
+    /// Merge sorts, forked on one core of each pair (*Efficient Workstealing*, table VI).
     pub const CACHE_EFFICIENT: &str = "cache-efficient";
-    /// A pipeline over arrays of 80 KB (seed 002, figures 3 and 4).
+    /// A pipeline over arrays of 80 KB (*Vol de tâches*, figures 3 and 4).
     pub const CACHE_AWARE: &str = "cache-aware";
-    /// A pipeline of light handlers (seed 002, figures 5 and 6).
+    /// A pipeline of light handlers (*Vol de tâches*, figures 5 and 6).
     pub const BATCH: &str = "batch";
-    /// A server of one byte a connection (seed 002, figures 7 and 8).
+    /// A server of one byte a connection (*Vol de tâches*, figures 7 and 8).
     pub const PINNING: &str = "pinning";
-    /// The web server, 150 requests a connection (seed 000, table I and figures 4 and 7).
+    /// The web server, 150 requests a connection (*Efficient Workstealing*, table I and
+    /// figures 4 and 7).
     pub const WEB: &str = "web";
-    /// The file server, 16 clients (seed 000, table I and figure 8).
+    /// The file server, 16 clients (*Efficient Workstealing*, table I and figure 8).
     pub const FILES: &str = "files";
-    /// The web server, one request a connection (seed 002, figure 11).
+    /// The web server, one request a connection (*Vol de tâches*, figure 11).
     pub const CFSE_WEB: &str = "cfse-web";
-    /// The file server, 15 clients (seed 002, figure 12).
+    /// The file server, 15 clients (*Vol de tâches*, figure 12).
     pub const CFSE_FILES: &str = "cfse-files";
 }
 
@@ -73,10 +74,11 @@ use table::{
 
 /// Every cell.
 ///
-/// Table V of seed 000 gives misses as 29, 167K, 42K and 2K "per event", beside rates at
-/// which eight cores have 98 000 cycles for an event at the most: that many misses cannot
-/// be, and a thousandth of them fits both the rates and the text (an array that fits in
-/// the cache has no misses without stealing). They are read as of a thousand events.
+/// Table V of *Efficient Workstealing* gives misses as 29, 167K, 42K and 2K "per event",
+/// beside rates at which eight cores have 98 000 cycles for an event at the most: that many
+/// misses cannot be, and a thousandth of them fits both the rates and the text (an array
+/// that fits in the cache has no misses without stealing). They are read as of a thousand
+/// events.
 ///
 /// What stands here as a range in a paper ("7 to 20 % under") is its middle; what "up to"
 /// stands before is that. So the rows of `web` are from different numbers of clients: Mely

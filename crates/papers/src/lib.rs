@@ -1,9 +1,9 @@
 //! What the papers behind Mely define and what they measured, cell by cell: for the
 //! benchmarks and for the simulator, which both set their own figures beside it.
 //!
-//! Seed 000 is *Efficient Workstealing for Multicore Event-Driven Systems* (ICDCS 2010), seed
-//! 002 *Vol de tâches efficace pour systèmes événementiels multi-cœurs* (CFSE 2009): 8 and 4
-//! cores of Xeons from 2008.
+//! They are *Efficient Workstealing for Multicore Event-Driven Systems* (ICDCS 2010) and *Vol
+//! de tâches efficace pour systèmes événementiels multi-cœurs* (CFSE 2009), on 8 and 4 cores of
+//! Xeons from 2008: *Efficient Workstealing* and *Vol de tâches* in these pages.
 //!
 //! ```
 //! use mely_papers::{Column, figure, table};

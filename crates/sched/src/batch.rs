@@ -3,7 +3,7 @@
 use crate::policy::Heuristics;
 
 /// How many events of one color a core runs in a row before the next ready color
-/// has its turn (seed 000, section IV-A).
+/// has its turn (*Efficient Workstealing*, section IV-A).
 pub const BATCH_THRESHOLD: u32 = 10;
 
 /// Events that take no longer are short, in cycles.

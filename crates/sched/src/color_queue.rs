@@ -12,8 +12,8 @@ pub trait Event: Linked {
 
 /// The pending events of a color, oldest first, with their summed time left.
 ///
-/// Seed 000, section IV: events of one color are grouped in a queue of their own,
-/// so that stealing a color never scans the events of others. Only the core that
+/// *Efficient Workstealing*, section IV: events of one color are grouped in a queue of
+/// their own, so that stealing a color never scans the events of others. Only the core that
 /// owns the color touches its queue.
 #[derive(Debug)]
 pub struct ColorQueue<E: Event> {

@@ -1,7 +1,7 @@
 //! Learned costs: how long a handler runs, how long a steal takes.
 //!
 //! Seed of the idea: the papers annotate handlers after a profiling run and name
-//! learning while running as future work (seed 000, section VII).
+//! learning while running as future work (*Efficient Workstealing*, section VII).
 
 /// Cycles assumed for a handler of which nothing is known yet.
 ///

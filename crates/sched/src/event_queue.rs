@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 
 /// How much of a victim's load a steal by batch takes at the most, as 1/N of its
-/// events (seed 002, section 3.2: half).
+/// events (*Vol de tâches*, section 3.2: half).
 const BATCH_SHARE: usize = 2;
 
 /// The count of a color that a thief has chosen and not yet taken out.
@@ -31,8 +31,9 @@ pub trait FifoEvent {
 
 /// The events of a core, oldest first, all colors mixed.
 ///
-/// Seed 000, section II. The event that is being run counts as one of the queue's
-/// until the next [`pop`](Self::pop): that is why two colors are needed for a steal.
+/// *Efficient Workstealing*, section II. The event that is being run counts as one of the
+/// queue's until the next [`pop`](Self::pop): that is why two colors are needed for a
+/// steal.
 ///
 /// All events of a color wait in the same queue, and no event of it is being run
 /// elsewhere; whoever moves a color to another queue moves all.
@@ -140,7 +141,7 @@ impl<E: FifoEvent> EventFifo<E> {
     }
 
     /// Whether a thief may look for a color here: there are two, of which one may
-    /// move (`can_be_stolen` in seed 000, figure 2).
+    /// move (`can_be_stolen` in *Efficient Workstealing*, figure 2).
     pub fn can_be_stolen(&self) -> bool {
         let (mut colors, mut movable) = (self.colors, self.colors - self.pinned_colors);
         match self.running {
@@ -155,9 +156,9 @@ impl<E: FifoEvent> EventFifo<E> {
     /// pinned, and has fewer than half of the events; by batch, of more such colors,
     /// up to half of the events in all.
     ///
-    /// Seed 000, figure 2, and seed 002, section 3.2. The search for the color and
-    /// the search for its events begin at the oldest event; the second one ends with
-    /// the last event of the color, whose number is known.
+    /// *Efficient Workstealing*, figure 2, and *Vol de tâches*, section 3.2. The search for
+    /// the color and the search for its events begin at the oldest event; the second one
+    /// ends with the last event of the color, whose number is known.
     pub fn steal(&mut self, by_batch: bool) -> Stolen<E> {
         let mut stolen = Stolen {
             events: VecDeque::new(),

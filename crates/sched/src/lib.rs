@@ -3,8 +3,8 @@
 //! simulation run this very code.
 //!
 //! The ideas are those of *Efficient Workstealing for Multicore Event-Driven
-//! Systems* (ICDCS 2010, called seed 000 here) and of *Vol de tâches efficace pour
-//! systèmes événementiels multi-cœurs* (CFSE 2009, seed 002).
+//! Systems* (ICDCS 2010) and of *Vol de tâches efficace pour systèmes événementiels
+//! multi-cœurs* (CFSE 2009): *Efficient Workstealing* and *Vol de tâches* in these pages.
 //!
 //! | type | concept |
 //! |---|---|

@@ -1,8 +1,8 @@
 //! Stealing penalties: what a color loses by moving to another core.
 //!
-//! Seed 000, section III-C: a handler that touches a large, long-lived data set runs
-//! slower where the set is not in the cache. The paper's programmer annotates it; here
-//! it is learned from the first event that a color runs after it has moved.
+//! *Efficient Workstealing*, section III-C: a handler that touches a large, long-lived data
+//! set runs slower where the set is not in the cache. The paper's programmer annotates it;
+//! here it is learned from the first event that a color runs after it has moved.
 
 use crate::cost::Ewma;
 
@@ -191,8 +191,8 @@ impl Belief {
 
 /// The time-left weight of one event: its cost divided by its handler's penalty.
 ///
-/// Seed 000, section IV-B, penalty-aware stealing: a penalty makes an event look
-/// shorter than it is, so that its color is stolen later. An event weighs at least one
+/// *Efficient Workstealing*, section IV-B, penalty-aware stealing: a penalty makes an event
+/// look shorter than it is, so that its color is stolen later. An event weighs at least one
 /// cycle, so that no pending event is invisible.
 ///
 /// ```

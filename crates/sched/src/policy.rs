@@ -5,6 +5,9 @@ use core::str::FromStr;
 
 /// A scheduling policy: one of the papers' configurations, or the default.
 ///
+/// The papers are *Efficient Workstealing for Multicore Event-Driven Systems* (ICDCS 2010) and
+/// *Vol de tâches efficace pour systèmes événementiels multi-cœurs* (CFSE 2009).
+///
 /// The names are those of `--policy` and of the result tables.
 ///
 /// ```
@@ -15,32 +18,34 @@ use core::str::FromStr;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Policy {
-    /// Libasync-smp: one queue of events for each core, no stealing (seed 000,
-    /// section II; seed 002, section 2).
+    /// Libasync-smp: one queue of events for each core, no stealing (*Efficient
+    /// Workstealing*, section II; *Vol de tâches*, section 2).
     LibasyncSmpNoSteal,
-    /// Libasync-smp with its stealing (seed 000, figure 2).
+    /// Libasync-smp with its stealing (*Efficient Workstealing*, figure 2).
     LibasyncSmp,
-    /// Libasync-smp, but near victims first (seed 002, section 3.1).
+    /// Libasync-smp, but near victims first (*Vol de tâches*, section 3.1).
     CfseCache,
-    /// Libasync-smp, but a steal takes up to half of the victim's events (seed 002,
+    /// Libasync-smp, but a steal takes up to half of the victim's events (*Vol de tâches*,
     /// section 3.2).
     CfseBatch,
-    /// Libasync-smp, but what asks to be pinned is never stolen (seed 002, section
+    /// Libasync-smp, but what asks to be pinned is never stolen (*Vol de tâches*, section
     /// 3.3).
     CfsePinning,
-    /// Libasync-smp with all three heuristics of seed 002.
+    /// Libasync-smp with all three heuristics of *Vol de tâches*.
     Cfse,
-    /// Mely's queues, no stealing (seed 000, table III).
+    /// Mely's queues, no stealing (*Efficient Workstealing*, table III).
     MelyNoSteal,
-    /// Mely's queues with the stealing of Libasync-smp (seed 000, table III).
+    /// Mely's queues with the stealing of Libasync-smp (*Efficient Workstealing*, table
+    /// III).
     MelyBase,
-    /// Base, but only colors worth the steal (seed 000, section III-B).
+    /// Base, but only colors worth the steal (*Efficient Workstealing*, section III-B).
     MelyTimeLeft,
-    /// Time-left, with the annotated penalties (seed 000, section III-C).
+    /// Time-left, with the annotated penalties (*Efficient Workstealing*, section III-C).
     MelyPenalty,
-    /// Base, but near victims first (seed 000, section III-A).
+    /// Base, but near victims first (*Efficient Workstealing*, section III-A).
     MelyLocality,
-    /// All three heuristics, with annotated costs and penalties (seed 000, section V).
+    /// All three heuristics, with annotated costs and penalties (*Efficient Workstealing*,
+    /// section V).
     Mely,
     /// All three, with what the papers left for later: costs, penalties and the price
     /// of a steal are learned while running, and short colors are shared in bundles.
@@ -51,11 +56,11 @@ pub enum Policy {
 /// Where the events of a core wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QueueKind {
-    /// In a queue for each color, and the colors in queues of the core (seed 000,
-    /// section IV).
+    /// In a queue for each color, and the colors in queues of the core (*Efficient
+    /// Workstealing*, section IV).
     ColorQueues,
     /// In one queue, all colors mixed ([`EventFifo`](crate::EventFifo)), under a lock
-    /// that posts, pops and steals take (seed 000, section II).
+    /// that posts, pops and steals take (*Efficient Workstealing*, section II).
     EventFifo,
 }
 
@@ -71,7 +76,7 @@ pub struct Heuristics {
     /// Penalties divide the time left.
     pub penalty: bool,
     /// Victims are tried near first, instead of busiest first: *locality-aware* in
-    /// seed 000, *cache-aware* in seed 002.
+    /// *Efficient Workstealing*, *cache-aware* in *Vol de tâches*.
     pub locality: bool,
     /// A steal takes several colors, up to half of what the victim has.
     pub batch_steal: bool,
@@ -84,7 +89,7 @@ pub struct Heuristics {
 }
 
 impl Heuristics {
-    /// Stealing from color queues, and no heuristic of seed 000.
+    /// Stealing from color queues, and no heuristic of *Efficient Workstealing*.
     const BASE: Self = Self {
         queues: QueueKind::ColorQueues,
         steal: true,

@@ -6,7 +6,7 @@ use crate::bundle::{Bundle, ReadyColor, Ticketed, oldest};
 use crate::worth::INTERVALS;
 
 /// How much of what a victim offers a thief takes at the most, as 1/N of its time
-/// left, when it steals by batch (seed 002: half of the victim's load).
+/// left, when it steals by batch (*Vol de tâches*: half of the victim's load).
 const BATCH_SHARE: u64 = 2;
 
 /// How many worthy colors a thief takes at the most in one steal.
@@ -17,9 +17,9 @@ const BATCH_COLORS: usize = 16;
 /// The colors that a core offers to thieves: worthy ones in three intervals of
 /// time left, and bundles of short ones.
 ///
-/// Seed 000, section IV-B: partially ordered, so that inserting is cheap and a
-/// thief still finds one of the longest. The owner takes colors back in the order
-/// in which they became ready; thieves take the longest.
+/// *Efficient Workstealing*, section IV-B: partially ordered, so that inserting is cheap
+/// and a thief still finds one of the longest. The owner takes colors back in the order in
+/// which they became ready; thieves take the longest.
 #[derive(Debug)]
 pub struct StealQueue<C: ReadyColor> {
     intervals: [VecDeque<Ticketed<C>>; INTERVALS],
@@ -138,8 +138,8 @@ impl<C: ReadyColor> StealQueue<C> {
         Some(colors)
     }
 
-    /// For a thief without the time-left heuristic: takes the first color that has
-    /// fewer than half of the victim's events (seed 000, section II-B). A victim
+    /// For a thief without the time-left heuristic: takes the first color that has fewer
+    /// than half of the victim's events (*Efficient Workstealing*, section II-B). A victim
     /// that runs no other color keeps its only one.
     pub fn steal_first_below_half(&mut self, victim_is_running: bool) -> Option<Bundle<C>> {
         if self.colors + usize::from(victim_is_running) < 2 {

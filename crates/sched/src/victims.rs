@@ -4,7 +4,7 @@
 /// core numbers that follow `thief`, wrapping round, so that not every thief looks
 /// at the same victim first.
 ///
-/// Seed 000, section III-A (locality-aware stealing).
+/// *Efficient Workstealing*, section III-A (locality-aware stealing).
 ///
 /// ```
 /// // Pairs of cores share a cache.
@@ -23,7 +23,7 @@ pub fn victims_near_first<D: Ord>(
 
 /// The core of which `len` says most, then the following core numbers.
 ///
-/// Seed 000, figure 2 (`construct_core_set`). The thief itself is left out.
+/// *Efficient Workstealing*, figure 2 (`construct_core_set`). The thief itself is left out.
 ///
 /// ```
 /// let lens = [0, 5, 2, 9, 1];

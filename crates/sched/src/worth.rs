@@ -4,7 +4,7 @@ use crate::policy::Heuristics;
 
 /// How many time-left intervals a [`StealQueue`](crate::StealQueue) has.
 ///
-/// Seed 000, section IV-B: three, unordered within.
+/// *Efficient Workstealing*, section IV-B: three, unordered within.
 pub const INTERVALS: usize = 3;
 
 /// Each interval spans this factor of time left: worth 1–4, 4–16, over 16 steals.
@@ -34,8 +34,8 @@ pub const LONG_EVENT_CYCLES: u32 = 64_000;
 
 /// Judges whether a color is worth stealing under a policy.
 ///
-/// Seed 000, section III-B: a color is *worthy* when running its pending events
-/// takes longer than stealing it.
+/// *Efficient Workstealing*, section III-B: a color is *worthy* when running its pending
+/// events takes longer than stealing it.
 ///
 /// ```
 /// use mely_sched::{Policy, Worthiness};

@@ -1,5 +1,5 @@
-//! How fast the simulator is: the `unbalanced` workload of seed 000 (section V-B) on
-//! eight virtual cores, in simulated events a second of real time.
+//! How fast the simulator is: the `unbalanced` workload of *Efficient Workstealing*
+//! (section V-B) on eight virtual cores, in simulated events a second of real time.
 //!
 //! `cargo run --release -p mely-sim --example unbalanced [ROUNDS] [SLACK] [POLICY] [MEMORY]`
 //!

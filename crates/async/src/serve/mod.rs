@@ -3,22 +3,24 @@
 mod gate;
 #[cfg(feature = "http")]
 mod http;
+mod serving;
 mod stop;
 
 use std::future::poll_fn;
 use std::io;
+use std::ops;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
-use std::task::{Context, Poll};
-use std::{fmt, ops};
+use std::task::Poll;
 
-use mely::{Color, Handle, Reply};
+use mely::{Color, Colored, Handle, TaskState};
 
-use self::gate::Gate;
+use self::gate::Pass;
 #[cfg(feature = "http")]
 pub use self::http::{serve_http, serve_http_with};
+use self::serving::Counts;
+pub use self::serving::Serving;
 pub use self::stop::{Stop, Stopped};
 use crate::listener::{Listener, ListenerSocket};
 use crate::stream::Stream;
@@ -67,93 +69,15 @@ impl Default for ServeOptions {
     }
 }
 
-/// A server at work ([`Listener::serve`]). Dropping it lets the server go on.
-///
-/// Awaited, it waits for the end: once the server is [stopped](Self::stop) and the last of
-/// its connections has ended.
-///
-/// # Errors
-///
-/// What ended the listener, or the runtime's end.
-pub struct Serving {
-    ended: Reply<io::Result<()>>,
-    counts: Arc<Counts>,
-    stop: Stop,
-}
-
-/// What a server counts.
-#[derive(Default)]
-struct Counts {
-    inside: Gate,
-    accepted: AtomicU64,
-    failures: Arc<AtomicU64>,
-}
-
-impl Serving {
-    /// Accepts no more connections, closes the listener, and lets those that there are come
-    /// to their end.
-    pub fn stop(&self) {
-        self.stop.stop();
-    }
-
-    /// The wish by which it ends.
-    pub fn stop_wish(&self) -> &Stop {
-        &self.stop
-    }
-
-    /// How many connections there are.
-    pub fn connections(&self) -> usize {
-        self.counts.inside.count()
-    }
-
-    /// How many connections have been accepted.
-    pub fn accepted(&self) -> u64 {
-        // Relaxed: a count.
-        self.counts.accepted.load(Relaxed)
-    }
-
-    /// How many failures to accept one it has survived.
-    pub fn failures(&self) -> u64 {
-        // Relaxed: a count.
-        self.counts.failures.load(Relaxed)
-    }
-
-    /// Blocks the calling thread until the server has ended.
-    ///
-    /// # Errors
-    ///
-    /// As when awaited, and inside of a handler of the same runtime.
-    pub fn wait(self) -> io::Result<()> {
-        self.ended.wait().map_err(io::Error::other)?
-    }
-}
-
-impl Future for Serving {
-    type Output = io::Result<()>;
-
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let ended = Pin::new(&mut self.ended).poll(cx);
-        ended.map(|ended| ended.map_err(io::Error::other)?)
-    }
-}
-
-impl fmt::Debug for Serving {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Serving")
-            .field("connections", &self.connections())
-            .field("accepted", &self.accepted())
-            .field("failures", &self.failures())
-            .field("stop", &self.stop)
-            .finish_non_exhaustive()
-    }
-}
-
 impl<L: ListenerSocket> Listener<L> {
     /// Gives each connection a fresh color, and runs there the future that `connection`
     /// makes of it: connections run in parallel, each of them serially.
     ///
-    /// It goes on through what passes, as [`incoming`](Self::incoming) does, and ends by
-    /// [`Serving::stop`]. Colors begin on each worker in turn.
+    /// What the future gives is dropped: a connection that fails is its peer's affair, unless
+    /// the future sees to it.
+    ///
+    /// The server goes on through what passes, as [`incoming`](Self::incoming) does, and ends
+    /// by [`Serving::stop`]. Colors begin on each worker in turn.
     ///
     /// ```
     /// use mely_async::TcpListener;
@@ -182,7 +106,8 @@ impl<L: ListenerSocket> Listener<L> {
     pub fn serve<F, Fut>(self, handle: &Handle, connection: F) -> Serving
     where
         F: FnMut(Stream<L::Stream>, L::Address) -> Fut + Send + 'static,
-        Fut: Future<Output = ()> + Send + 'static,
+        Fut: Future + Send + 'static,
+        Fut::Output: Send + 'static,
     {
         self.serve_with(handle, ServeOptions::new(), connection)
     }
@@ -192,19 +117,102 @@ impl<L: ListenerSocket> Listener<L> {
         self,
         handle: &Handle,
         options: ServeOptions,
-        connection: F,
+        mut connection: F,
     ) -> Serving
     where
         F: FnMut(Stream<L::Stream>, L::Address) -> Fut + Send + 'static,
-        Fut: Future<Output = ()> + Send + 'static,
+        Fut: Future + Send + 'static,
+        Fut::Output: Send + 'static,
+    {
+        let mut colors = Colors::new(handle);
+        self.begin(handle, options, move |stream, peer, pass| {
+            let serving = connection(stream, peer);
+            colors.next().spawn(inside(serving, pass)).detach();
+        })
+    }
+
+    /// Runs each connection under a color that the program chooses, and lends it the state of
+    /// that: for connections that share a room, a shard or a session, and no lock.
+    ///
+    /// `color` chooses as soon as a connection is accepted; `connection` makes its future, to
+    /// which the [`TaskState`] lends the state between two awaits. Connections of one color run
+    /// one at a time, and a connection whose color is [stopped](Colored::stop), or poisoned by
+    /// a panic, is closed. Where what a connection says first decides, serve it under a color
+    /// of its own, and move the stream into a task of the other one
+    /// ([`Colored::spawn_with`]).
+    ///
+    /// ```
+    /// use mely::TaskState;
+    /// use mely_async::{TcpListener, TcpStream};
+    /// # use std::io::Read;
+    ///
+    /// async fn count(mut visits: TaskState<u64>, mut stream: TcpStream) -> std::io::Result<()> {
+    ///     let number = visits.with(|visits| { *visits += 1; *visits });
+    ///     stream.write_all(format!("visit {number}").as_bytes()).await
+    /// }
+    ///
+    /// let rt = mely::Runtime::builder().workers(2).build()?;
+    /// let visits = rt.colored(0);
+    /// let listener = TcpListener::bind("127.0.0.1:0")?;
+    /// # let address = listener.local_addr()?;
+    /// let serving = listener.serve_under(
+    ///     &rt,
+    ///     move |_stream, _peer| visits.clone(),
+    ///     |visits, stream, _peer| count(visits, stream),
+    /// );
+    /// # for visit in ["visit 1", "visit 2"] {
+    /// #     let mut told = String::new();
+    /// #     std::net::TcpStream::connect(address)?.read_to_string(&mut told)?;
+    /// #     assert_eq!(told, visit);
+    /// # }
+    /// serving.stop();
+    /// serving.wait()?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn serve_under<T, C, F, Fut>(self, handle: &Handle, color: C, connection: F) -> Serving
+    where
+        T: Send + 'static,
+        C: FnMut(&Stream<L::Stream>, &L::Address) -> Colored<T> + Send + 'static,
+        F: FnMut(TaskState<T>, Stream<L::Stream>, L::Address) -> Fut + Send + 'static,
+        Fut: Future + Send + 'static,
+        Fut::Output: Send + 'static,
+    {
+        self.serve_under_with(handle, ServeOptions::new(), color, connection)
+    }
+
+    /// The same, by `options`.
+    pub fn serve_under_with<T, C, F, Fut>(
+        self,
+        handle: &Handle,
+        options: ServeOptions,
+        mut color: C,
+        mut connection: F,
+    ) -> Serving
+    where
+        T: Send + 'static,
+        C: FnMut(&Stream<L::Stream>, &L::Address) -> Colored<T> + Send + 'static,
+        F: FnMut(TaskState<T>, Stream<L::Stream>, L::Address) -> Fut + Send + 'static,
+        Fut: Future + Send + 'static,
+        Fut::Output: Send + 'static,
+    {
+        self.begin(handle, options, move |stream, peer, pass| {
+            let color = color(&stream, &peer);
+            let make = |state| inside(connection(state, stream, peer), pass);
+            color.spawn_with(make).detach();
+        })
+    }
+
+    /// Accepts connections, and has each begun by `begin`.
+    fn begin<B>(self, handle: &Handle, options: ServeOptions, begin: B) -> Serving
+    where
+        B: FnMut(Stream<L::Stream>, L::Address, Pass) + Send + 'static,
     {
         let counts = Arc::new(Counts::default());
         let stop = options.stop.clone();
         let server = Server {
-            colors: Colors::new(handle),
             counts: Arc::clone(&counts),
             options,
-            connection,
+            begin,
         };
         let ended = handle.new_color().spawn(server.run(self));
         Serving {
@@ -215,19 +223,25 @@ impl<L: ListenerSocket> Listener<L> {
     }
 }
 
-struct Server<F> {
-    colors: Colors,
-    counts: Arc<Counts>,
-    options: ServeOptions,
-    connection: F,
+/// A connection that counts as long as it is there.
+async fn inside(serving: impl Future, pass: Pass) {
+    // Dropped last.
+    let _pass = pass;
+    // It ends by itself, and nobody waits for what comes of it.
+    drop(serving.await);
 }
 
-impl<F> Server<F> {
-    async fn run<L, Fut>(mut self, listener: Listener<L>) -> io::Result<()>
+struct Server<B> {
+    counts: Arc<Counts>,
+    options: ServeOptions,
+    begin: B,
+}
+
+impl<B> Server<B> {
+    async fn run<L>(mut self, listener: Listener<L>) -> io::Result<()>
     where
         L: ListenerSocket,
-        F: FnMut(Stream<L::Stream>, L::Address) -> Fut,
-        Fut: Future<Output = ()> + Send + 'static,
+        B: FnMut(Stream<L::Stream>, L::Address, Pass),
     {
         let accepted = self.accept(&listener).await;
         drop(listener);
@@ -236,11 +250,10 @@ impl<F> Server<F> {
     }
 
     /// Accepts connections until the end is wished.
-    async fn accept<L, Fut>(&mut self, listener: &Listener<L>) -> io::Result<()>
+    async fn accept<L>(&mut self, listener: &Listener<L>) -> io::Result<()>
     where
         L: ListenerSocket,
-        F: FnMut(Stream<L::Stream>, L::Address) -> Fut,
-        Fut: Future<Output = ()> + Send + 'static,
+        B: FnMut(Stream<L::Stream>, L::Address, Pass),
     {
         let (stop, max) = (self.options.stop.clone(), self.options.max_connections);
         let incoming = listener.incoming();
@@ -256,14 +269,7 @@ impl<F> Server<F> {
             let (stream, peer) = next?;
             // Relaxed: a count.
             self.counts.accepted.fetch_add(1, Relaxed);
-            let pass = self.counts.inside.enter();
-            let serving = (self.connection)(stream, peer);
-            // It ends by itself, and nobody waits for what comes of it.
-            drop(self.colors.next().spawn(async move {
-                // Dropped last.
-                let _pass = pass;
-                serving.await;
-            }));
+            (self.begin)(stream, peer, self.counts.inside.enter());
         }
     }
 }

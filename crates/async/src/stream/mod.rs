@@ -1,6 +1,7 @@
 //! Streams, TCP and Unix.
 
 mod connect;
+mod queue;
 mod split;
 
 use std::fmt;
@@ -11,6 +12,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net as unix;
 use std::task::{Context, Poll};
 
+pub use self::queue::{PushError, WhenFull, WriteQueue, Writing};
 pub use self::split::{OwnedReadHalf, OwnedWriteHalf, ReadHalf, ReuniteError, WriteHalf};
 use crate::ready::{Seen, Waiter, Way};
 use crate::socket::Socket;
@@ -38,7 +40,8 @@ const READ_SMALL: usize = 8 * 1024;
 /// frames, buffers, TLS, HTTP.
 ///
 /// It keeps the color that it waits under, as a [`Watch`](mely::net::Watch) does: a stream
-/// that is kept in the state of its own color must be dropped from there to end.
+/// that is kept in the state of its own color must be dropped from there to end. A half that
+/// is left over ([`into_split`](Self::into_split)) keeps it only while it waits itself.
 pub struct Stream<S: StreamSocket>(pub(crate) Socket<S>);
 
 /// A TCP stream.

@@ -1,6 +1,9 @@
 //! With which color things wait.
 
-use std::io;
+use std::io::{self, Write as _};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::{Acquire, Release};
 use std::time::Duration;
 
 use futures::FutureExt as _;
@@ -161,6 +164,34 @@ fn a_half_goes_on_when_the_color_of_the_other_has_ended() {
             .spawn(async move { here.write_all(b"x").await.map(|()| here) });
         assert_eq!(reader.wait().expect("it ends").expect("a byte"), *b"x");
         drop(writes.wait());
+    });
+}
+
+/// The half that goes ends the watch that the other one is about to wait with.
+#[test]
+fn a_half_that_begins_to_wait_while_the_other_goes_is_woken() {
+    bounded(|| {
+        let rt = runtime(1);
+        for round in 0..3000 {
+            let (here, mut peer) = std::os::unix::net::UnixStream::pair().expect("a pair");
+            let (mut reads, writes) = UnixStream::from_std(here).expect("a socket").into_split();
+            let begins = Arc::new(AtomicBool::new(false));
+            let begun = Arc::clone(&begins);
+            let waits = rt.new_color().spawn(async move {
+                // It has waited, and is watched with this color.
+                assert!(reads.read(&mut [0; 1]).now_or_never().is_none());
+                begins.store(true, Release);
+                let mut byte = [0; 1];
+                reads.read_exact(&mut byte).await
+            });
+            while !begun.load(Acquire) {
+                std::hint::spin_loop();
+            }
+            (0..round % 100).for_each(|_| std::hint::spin_loop());
+            writes.forget();
+            peer.write_all(b"x").expect("room");
+            waits.wait().expect("it ends").expect("a byte");
+        }
     });
 }
 

@@ -2,7 +2,7 @@
 
 use std::io;
 use std::panic::resume_unwind;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, mpsc};
@@ -124,4 +124,19 @@ pub(crate) fn silent_panic() -> ! {
 /// A stream of bytes that are all different from their neighbours.
 pub(crate) fn pattern(length: usize) -> Vec<u8> {
     (0..length).map(|at| (at % 251) as u8).collect()
+}
+
+/// What a program of the system prints; `None` where it is not installed, which is told.
+pub(crate) fn output_of(program: &str, args: &[&str]) -> Option<String> {
+    let output = Command::new(program)
+        .args(args)
+        .stdin(Stdio::null())
+        .output();
+    let Ok(output) = output else {
+        eprintln!("not tested: {program} is not installed (`cargo xtask packages` installs it)");
+        return None;
+    };
+    let complained = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{program}: {complained}");
+    Some(String::from_utf8_lossy(&output.stdout).into_owned())
 }

@@ -10,5 +10,6 @@ pub(crate) mod plot;
 pub(crate) mod single;
 pub(crate) mod steal;
 mod table;
+pub(crate) mod timers;
 pub(crate) mod trace;
 pub(crate) mod web;

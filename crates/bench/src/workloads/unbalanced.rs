@@ -1,7 +1,7 @@
 //! U: rounds of 50 000 independent events that one worker posts; few are long.
 //!
-//! The paper's first microbenchmark (seed 000, section V-B): 98 % of the events take
-//! 100 cycles, the others 10 000 to 50 000. Everything that is not done by the
+//! The paper's first microbenchmark (*Efficient Workstealing*, section V-B): 98 % of the
+//! events take 100 cycles, the others 10 000 to 50 000. Everything that is not done by the
 //! posting worker has been stolen, and only the long events are worth that.
 
 use std::sync::Arc;

@@ -1,116 +1,82 @@
-//! A chat: the lines of each client are delivered to all others. Connections read under
-//! colors of their own. The clients are shared out among a few more: one event delivers all
-//! that was said meanwhile to many of them, with one write for each, and without a lock.
+//! A chat: the lines of each client are delivered to all others.
+//!
+//! Each client is in one of a few rooms, and its connection is a task of the room's color: so
+//! the room is reached without a lock and without an event. What is said is posted to all
+//! rooms, and each leaves it in the queues of its clients, of which it waits for none.
 
 use std::collections::HashMap;
-use std::io::{self, ErrorKind};
-use std::net::{self, Shutdown};
+use std::io;
+use std::net::TcpStream as Socket;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use mely::{Colored, Context, TaskState};
-use mely_async::{OwnedReadHalf, OwnedWriteHalf, TcpStream, timeout};
+use futures::future::try_join_all;
+use mely::{Colored, TaskState};
+use mely_async::{OwnedReadHalf, PushError, TcpStream, WhenFull, WriteQueue, timeout};
 
-type Reader = OwnedReadHalf<net::TcpStream>;
-type Writer = OwnedWriteHalf<net::TcpStream>;
-
-const LINE_MAX: usize = 4096; // without its end
+/// The longest line, without its end.
+const LINE_MAX: usize = 4096;
 /// A client that leaves more bytes than this unread is closed.
-const UNWRITTEN_MAX: usize = 256 * 1024;
+const UNREAD_MAX: usize = 256 * 1024;
+/// How long a client that is closed has to read why.
+const LINGER: Duration = Duration::from_secs(1);
 
-struct Client {
-    writer: Arc<Writer>,
-    /// Unless it is empty, a task waits for room to write it.
-    unwritten: Vec<u8>,
+/// The clients that are there, by number.
+type Room = HashMap<usize, WriteQueue>;
+
+/// Tells all but one.
+fn tell(room: &mut Room, from: usize, lines: &[u8]) {
+    let hears = |queue: &WriteQueue| queue.push(lines) != Err(PushError::Closed);
+    room.retain(|id, queue| *id == from || hears(queue));
 }
 
-impl Client {
-    /// Writes what there is room for. Whether that leaves something.
-    fn write(&mut self) -> bool {
-        match self.writer.as_stream().try_write(&self.unwritten) {
-            Ok(count) => drop(self.unwritten.drain(..count)),
-            Err(error) if error.kind() == ErrorKind::WouldBlock => {}
-            Err(_) => self.unwritten.clear(), // the reader fails, too, and leaves
-        }
-        !self.unwritten.is_empty()
-    }
-}
-
-/// Some of the clients, and what was said since they were last told.
-#[derive(Default)]
-struct Room {
-    clients: HashMap<usize, Client>,
-    said: Vec<(usize, Arc<[u8]>)>,
-}
-
-impl Room {
-    fn say(&mut self, cx: &mut Context<'_, Self>, from: usize, lines: Arc<[u8]>) {
-        if self.said.is_empty() {
-            cx.post(Self::deliver); // with what others say before its turn
-        }
-        self.said.push((from, lines));
-    }
-
-    fn deliver(&mut self, cx: &mut Context<'_, Self>) {
-        for (&id, client) in &mut self.clients {
-            let waits = !client.unwritten.is_empty();
-            for (_, lines) in self.said.iter().filter(|(from, _)| *from != id) {
-                client.unwritten.extend_from_slice(lines);
-            }
-            if client.unwritten.len() > UNWRITTEN_MAX {
-                client.unwritten.clear();
-                let _ = client.writer.as_stream().get_ref().shutdown(Shutdown::Both);
-            } else if !waits && client.write() {
-                let writer = Arc::clone(&client.writer);
-                let _task = cx
-                    .colored()
-                    .spawn_with(|room| write_later(room, id, writer));
-            }
-        }
-        self.said.clear();
-    }
-}
-
-async fn write_later(mut room: TaskState<Room>, id: usize, writer: Arc<Writer>) {
-    let mut write = || room.with(|room| room.clients.get_mut(&id).is_some_and(Client::write));
-    while writer.as_stream().writable().await.is_ok() && write() {}
-}
-
-async fn serve(id: usize, stream: TcpStream, rooms: Arc<[Colored<Room>]>) {
-    let _ = stream.set_nodelay(true);
+async fn serve(
+    mut room: TaskState<Room>,
+    id: usize,
+    stream: TcpStream,
+    rooms: Arc<[Colored<Room>]>,
+) -> io::Result<()> {
+    stream.set_nodelay(true)?;
     let (mut reader, writer) = stream.into_split();
-    let (writer, unwritten) = (Arc::new(writer), Vec::new());
-    let room = &rooms[id % rooms.len()];
-    room.post(move |room, _| drop(room.clients.insert(id, Client { writer, unwritten })));
-    let end = read(id, &mut reader, &rooms).await;
-    let left = room.call(move |room, _| room.clients.remove(&id)).await;
-    if let (Err(error), Ok(Some(mut client))) = (end, left) {
-        client.unwritten.extend(format!("{error}\n").bytes());
-        client.write();
-        drop(client);
-        // Closed while it still sends, the client would not read that.
-        let rest = async { while let Ok(1..) = reader.read(&mut vec![0; LINE_MAX]).await {} };
-        let _ = timeout(Duration::from_secs(1), rest).await;
+    let (queue, mut writing) = writer.into_queue(UNREAD_MAX, WhenFull::Close);
+    room.with(|room| room.insert(id, queue));
+    let end = writing.during(read(id, &mut reader, &rooms)).await;
+    let own = room.with(|room| room.remove(&id));
+    if let (Some(Err(error)), Some(own)) = (end, own) {
+        own.push(format!("{error}\n").as_bytes())?;
+        own.close();
+        let told = async {
+            writing.await?;
+            // Closed while it still sends, it would not read that.
+            while reader.read(&mut vec![0; LINE_MAX]).await? > 0 {}
+            io::Result::Ok(())
+        };
+        timeout(LINGER, told).await??;
     }
+    Ok(())
 }
 
 /// Reads lines, and has the others told.
-async fn read(id: usize, reader: &mut Reader, rooms: &[Colored<Room>]) -> io::Result<()> {
+async fn read(
+    id: usize,
+    reader: &mut OwnedReadHalf<Socket>,
+    rooms: &[Colored<Room>],
+) -> io::Result<()> {
     let (mut bytes, mut filled) = (vec![0; LINE_MAX + 1], 0);
     while let count @ 1.. = reader.read(&mut bytes[filled..]).await? {
         filled += count;
         let last = bytes[..filled].iter().rposition(|&byte| byte == b'\n');
-        let end = last.map_or(0, |at| at + 1);
-        let lines: Arc<[u8]> = bytes[..end].into();
-        bytes.copy_within(end..filled, 0);
-        filled -= end;
-        let heard = rooms.iter().map(|room| {
-            let lines = Arc::clone(&lines);
-            room.call(move |room, cx| room.say(cx, id, lines))
-        });
-        for heard in heard.collect::<Vec<_>>() {
-            heard.await.map_err(io::Error::other)?; // nobody talks faster than that
+        if let Some(last) = last {
+            let lines: Arc<[u8]> = bytes[..=last].into();
+            bytes.copy_within(last + 1..filled, 0);
+            filled -= lines.len();
+            let told = rooms.iter().map(|room| {
+                let lines = Arc::clone(&lines);
+                room.call(move |room, _cx| tell(room, id, &lines))
+            });
+            // Nobody talks faster than that.
+            try_join_all(told).await.map_err(io::Error::other)?;
         }
     }
     let too_long = || io::Error::other("this line is too long");
@@ -119,11 +85,19 @@ async fn read(id: usize, reader: &mut Reader, rooms: &[Colored<Room>]) -> io::Re
 
 fn main() -> ExitCode {
     mely_examples::run(Duration::ZERO, |rt, listener| {
-        let rooms = (0..2 * rt.workers()).map(|_| rt.colored(Room::default()));
-        let (rooms, mut id) = (rooms.collect::<Arc<[_]>>(), 0);
-        listener.serve(rt, move |stream, _peer| {
-            id += 1;
-            serve(id, stream, Arc::clone(&rooms))
-        })
+        let rooms = (0..2 * rt.workers()).map(|_| rt.colored(Room::new()));
+        let rooms: Arc<[_]> = rooms.collect();
+        let (all, mut next, mut id) = (Arc::clone(&rooms), 0, 0);
+        listener.serve_under(
+            rt,
+            move |_stream, _peer| {
+                next = (next + 1) % rooms.len();
+                rooms[next].clone()
+            },
+            move |room, stream, _peer| {
+                id += 1;
+                serve(room, id, stream, Arc::clone(&all))
+            },
+        )
     })
 }

@@ -10,15 +10,6 @@ use std::time::Duration;
 
 use mely_async::TcpStream;
 
-fn main() -> ExitCode {
-    mely_examples::run(Duration::ZERO, |rt, listener| {
-        listener.serve(rt, |stream, _peer| async {
-            // A connection that fails is its peer's affair.
-            let _ = echo(stream).await;
-        })
-    })
-}
-
 async fn echo(mut stream: TcpStream) -> io::Result<()> {
     stream.set_nodelay(true)?;
     let mut bytes = vec![0; 16 * 1024];
@@ -28,4 +19,10 @@ async fn echo(mut stream: TcpStream) -> io::Result<()> {
             count => stream.write_all(&bytes[..count]).await?,
         }
     }
+}
+
+fn main() -> ExitCode {
+    mely_examples::run(Duration::ZERO, |rt, listener| {
+        listener.serve(rt, |stream, _peer| echo(stream))
+    })
 }

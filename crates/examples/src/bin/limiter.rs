@@ -94,15 +94,9 @@ async fn serve(stream: TcpStream, buckets: Colored<Buckets>) -> Result<(), Lines
 fn main() -> ExitCode {
     mely_examples::run(Duration::ZERO, |rt, listener| {
         let buckets = rt.colored(Buckets::new());
-        let _sweeps = buckets.post_every(SWEEP, |buckets, _cx| {
+        buckets.post_every(SWEEP, |buckets, _cx| {
             buckets.retain(|_, bucket| bucket.upgrade().is_some());
         });
-        listener.serve(rt, move |stream, _peer| {
-            let serving = serve(stream, buckets.clone());
-            async {
-                // A connection that fails is its peer's affair.
-                let _ = serving.await;
-            }
-        })
+        listener.serve(rt, move |stream, _peer| serve(stream, buckets.clone()))
     })
 }

@@ -1,13 +1,12 @@
 //! Sessions that time out: each connection is one, and every line that it sends puts its end
 //! off. Until then it is told its age again and again.
 
-use std::net::{self, Shutdown};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use futures::StreamExt;
 use mely::{Colored, Handle, WeakColored};
-use mely_async::{OwnedWriteHalf, TcpStream};
+use mely_async::{TcpStream, WhenFull, WriteQueue};
 use tokio_util::codec::{FramedRead, LinesCodec};
 
 /// A session that is silent for so long is over.
@@ -18,21 +17,22 @@ const PERIOD: Duration = Duration::from_millis(200);
 
 const LINE_MAX: usize = 1024;
 
+const UNREAD_MAX: usize = 4096;
+
 struct Session {
-    writer: OwnedWriteHalf<net::TcpStream>,
+    queue: WriteQueue,
     began: Instant,
 }
 
 impl Session {
     fn tell(&self, what: &str) {
         // Who does not read misses what there is no room for.
-        let _ = self.writer.as_stream().try_write(what.as_bytes());
+        let _ = self.queue.push(what.as_bytes());
     }
 
     fn time_out(&self) {
         self.tell("timed out\n");
-        // Its reader finds the end of the stream.
-        let _ = self.writer.as_stream().get_ref().shutdown(Shutdown::Both);
+        self.queue.close();
     }
 }
 
@@ -47,28 +47,29 @@ impl Drop for Session {
 
 async fn serve(handle: Handle, stream: TcpStream, census: Colored<Census>) {
     let (reader, writer) = stream.into_split();
+    let (queue, mut writing) = writer.into_queue(UNREAD_MAX, WhenFull::Shed);
     let began = Instant::now();
-    let session = handle.colored(Session { writer, began });
+    let session = handle.colored(Session { queue, began });
     let weak = session.downgrade();
-    census.post(move |census, _cx| census.sessions.push(weak));
+    census.post_or_shed(move |census, _cx| census.sessions.push(weak));
 
     // A repeating timer does not keep its color alive: it ends with the session.
-    let _ages = session.post_every(PERIOD, |session, _cx| {
+    session.post_every(PERIOD, |session, _cx| {
         let age = session.began.elapsed().as_millis();
         session.tell(&format!("{age} ms old\n"));
     });
     // One that is to post one event does, until that has run or is cancelled.
     let timeout = session.post_after(SILENCE_MAX, |session, _cx| session.time_out());
     let mut lines = FramedRead::new(reader, LinesCodec::new_with_max_length(LINE_MAX));
-    while let Some(Ok(_line)) = lines.next().await {
-        let is_in_time = timeout.reset_after(SILENCE_MAX);
-        let answer = if is_in_time {
-            "put off\n"
-        } else {
-            "too late\n"
-        };
-        session.post(|session, _cx| session.tell(answer));
-    }
+    let reading = async {
+        while let Some(Ok(_line)) = lines.next().await {
+            let is_in_time = timeout.reset_after(SILENCE_MAX);
+            let answer = ["too late\n", "put off\n"][usize::from(is_in_time)];
+            session.post_or_shed(|session, _cx| session.tell(answer));
+        }
+    };
+    // Until the client has left, or the session has timed out and closed its queue.
+    writing.during(reading).await;
     timeout.cancel();
 }
 
@@ -92,7 +93,7 @@ impl Census {
 fn main() -> ExitCode {
     mely_examples::run(Duration::ZERO, |rt, listener| {
         let census = rt.colored(Census::default());
-        let _counts = census.post_every(PERIOD, |census, _cx| census.count());
+        census.post_every(PERIOD, |census, _cx| census.count());
         let handle = Handle::clone(rt);
         listener.serve(rt, move |stream, _peer| {
             serve(handle.clone(), stream, census.clone())

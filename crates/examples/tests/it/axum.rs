@@ -44,9 +44,61 @@ fn it_speaks_both_versions_of_http() {
     {
         let Some(told) = output_of("curl", &["-sS", "-m", "30", how, "-w", version, &address])
         else {
-            eprintln!("not tested: there is no curl");
             return;
         };
         assert_eq!(told, format!("{} hits\n{expected}", count + 1));
+    }
+}
+
+#[test]
+fn curl_opens_a_session() {
+    let service = Program::start("axum");
+    let curl = |args: &str| {
+        let url = format!("http://{}/sessions", service.address);
+        let args = format!("-sS -m 30 {args}").replace("URL", &url);
+        output_of("curl", &args.split(' ').collect::<Vec<_>>())
+    };
+    let Some(id) = curl("-d ada URL") else { return };
+    assert_eq!(id, "1\n");
+    assert_eq!(curl("URL/1").as_deref(), Some("ada"));
+    assert_eq!(curl("-X DELETE URL/1").as_deref(), Some("ada"));
+    assert_eq!(
+        curl("-o /dev/null -w %{http_code} URL/1").as_deref(),
+        Some("404")
+    );
+}
+
+#[test]
+fn streams_of_many_connections_are_answered() {
+    let service = Program::start("axum");
+    let address = format!("http://{}/", service.address);
+    for (count, version) in [(1, "--h1"), (2, "--npn-list=h2c")] {
+        let load = ["-n", "2000", "-c", "20", "-m", "10", version, &address];
+        let Some(told) = output_of("h2load", &load) else {
+            return;
+        };
+        let all = "requests: 2000 total, 2000 started, 2000 done, 2000 succeeded, 0 failed";
+        assert!(told.contains(all), "{told}");
+        let hits = request(&service, "GET /", "");
+        assert!(
+            hits.ends_with(&format!("\r\n{} hits\n", count * 2001)),
+            "{hits}"
+        );
+    }
+}
+
+#[test]
+fn a_browser_shows_it() {
+    let service = Program::start("axum");
+    let page = format!("http://{}/", service.address);
+    let profile = tempfile::tempdir().expect("a folder");
+    let profile = format!("--user-data-dir={}", profile.path().display());
+    let alone = "--headless --no-sandbox --disable-gpu --no-first-run --no-proxy-server \
+                 --disable-background-networking --disable-component-update --disable-sync \
+                 --disable-dev-shm-usage --disable-quic --dump-dom";
+    let mut args: Vec<_> = alone.split_whitespace().collect();
+    args.extend([&*profile, &page]);
+    if let Some(dom) = output_of("chromium", &args) {
+        assert!(dom.contains(" hits\n"), "{dom}");
     }
 }

@@ -2,7 +2,12 @@
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
-use std::time::Duration;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
 
 use crate::support::{Program, WAIT, expect};
 
@@ -121,5 +126,72 @@ fn a_client_that_does_not_read_is_closed_and_costs_no_memory() {
             heard += count;
         }
         assert!(heard < said, "{name}: it was not closed");
+    }
+}
+
+/// Clients that all hear each other, the last few of which keep little for later.
+fn crowd(chat: &Program, count: usize, small: usize) -> Vec<TcpStream> {
+    let mut talker = chat.connect();
+    let mut clients: Vec<_> = (1..count - small).map(|_| chat.connect()).collect();
+    clients.extend((0..small).map(|_| chat.connect_small()));
+    // Who hears a line has joined.
+    let all_hear = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            while !all_hear.load(Relaxed) {
+                talker.write_all(b"anybody?\n").expect("it reads");
+                thread::sleep(Duration::from_millis(20));
+            }
+        });
+        let heard: Vec<_> = clients.iter().map(|client| client.peek(&mut [0])).collect();
+        all_hear.store(true, Relaxed);
+        assert!(heard.iter().all(Result::is_ok), "somebody hears nothing");
+    });
+    talker.write_all(b"all are here\n").expect("it reads");
+    for client in &mut clients[..count - small - 1] {
+        let (mut heard, mut bytes) = (Vec::new(), [0; 1000]);
+        while !heard.ends_with(b"all are here\n") {
+            let count = client.read(&mut bytes).expect("more is said");
+            assert!(count > 0, "it is closed");
+            heard.extend_from_slice(&bytes[..count]);
+        }
+    }
+    clients.insert(0, talker);
+    clients
+}
+
+#[test]
+fn of_500_clients_three_read_nothing_and_sigterm_closes_all() {
+    for name in CHATS {
+        let mut chat = Program::start(name);
+        let mut clients = crowd(&chat, 500, 3);
+        let mut deaf = clients.split_off(497);
+        let before = chat.resident_bytes();
+        let lines = [&[b'x'; 999][..], b"\n"].concat().repeat(32);
+        let mut said = 0;
+        while said < 4 << 20 {
+            clients[0].write_all(&lines).expect("it reads");
+            for client in &mut clients[1..] {
+                expect(client, &lines);
+            }
+            said += lines.len();
+        }
+        let after = chat.resident_bytes();
+        // What 496 clients had to be told at a time, in two halves of a buffer.
+        let bound = before + 2 * 496 * lines.len();
+        assert!(after < bound, "{name} had {before} bytes, and has {after}");
+        for deaf in &mut deaf {
+            let (mut heard, mut bytes) = (0, [0; 1 << 16]);
+            while let Ok(count @ 1..) = deaf.read(&mut bytes) {
+                heard += count;
+            }
+            assert!(heard < said, "{name}: it was not closed");
+        }
+        let began = Instant::now();
+        assert_eq!(chat.end(Signal::TERM).code(), Some(0), "{name}");
+        eprintln!("{name} with 497 clients ended in {:?}", began.elapsed());
+        for client in &mut clients {
+            assert!(matches!(client.read(&mut [0]), Ok(0) | Err(_)));
+        }
     }
 }

@@ -1,8 +1,8 @@
 //! `kv`.
 
-use std::io::{Read, Write};
+use std::io::{Read, Seek, Write};
 
-use crate::support::{Program, ask, expect, output_of};
+use crate::support::{Program, ask, expect, output_of, output_with};
 
 #[test]
 fn commands_do_what_redis_does() {
@@ -122,22 +122,31 @@ fn what_is_no_request_is_told_and_closed() {
 fn the_programs_of_redis_talk_to_it() {
     let kv = Program::start("kv");
     let Some(set) = output_of("redis-cli", &["-p", kv.port(), "SET", "city", "Lyon"]) else {
-        eprintln!("not tested: there is no redis-cli");
         return;
     };
     assert_eq!(set, "OK\n");
     let got = output_of("redis-cli", &["-p", kv.port(), "GET", "city"]);
     assert_eq!(got.as_deref(), Some("Lyon\n"));
-    let load = "-t set,get,incr,mset,ping -c 10 -P 16 -n 2000 -r 100 --csv -p";
-    let mut args: Vec<_> = load
-        .replace("mset,", "")
-        .split(' ')
-        .map(str::to_owned)
-        .collect();
-    args.push(kv.port().to_owned());
-    let args: Vec<_> = args.iter().map(String::as_str).collect();
+    let load = "-t set,get,incr,ping -c 10 -P 16 -n 2000 -r 100 --csv -p";
+    let args: Vec<_> = load.split(' ').chain([kv.port()]).collect();
     let table = output_of("redis-benchmark", &args).expect("it comes with redis-cli");
     for test in ["PING_INLINE", "PING_MBULK", "SET", "GET", "INCR"] {
         assert!(table.contains(&format!("\"{test}\"")), "{table}");
     }
+}
+
+#[test]
+fn much_is_brought_by_a_pipe() {
+    let kv = Program::start("kv");
+    let mut script = tempfile::tempfile().expect("a file");
+    for key in 0..10_000 {
+        let set = array(&["SET", &format!("key {key}"), &"v".repeat(key % 100)]);
+        script.write_all(set.as_bytes()).expect("room");
+    }
+    script.rewind().expect("a file");
+    let Some(told) = output_with("redis-cli", &["-p", kv.port(), "--pipe"], script) else {
+        return;
+    };
+    assert!(told.contains("errors: 0, replies: 10000"), "{told}");
+    ask(&mut kv.connect(), b"DBSIZE\r\n", b":10000\r\n");
 }

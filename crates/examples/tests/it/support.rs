@@ -1,11 +1,13 @@
 //! Programs that run for a test, and connections to them that cannot hang.
 
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpStream;
+use std::net::{SocketAddr, TcpStream};
 use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use rustix::net::sockopt::set_socket_recv_buffer_size;
+use rustix::net::{AddressFamily, SocketType};
 use rustix::process::{Pid, Signal, kill_process};
 
 /// After how long a wait has failed: a bound, never a measure.
@@ -56,6 +58,18 @@ impl Program {
         stream.set_read_timeout(Some(WAIT)).expect("a limit");
         stream.set_write_timeout(Some(WAIT)).expect("a limit");
         stream.set_nodelay(true).expect("a TCP socket");
+        stream
+    }
+
+    /// Connects, and has the system keep as little as it may of what is not read.
+    pub(crate) fn connect_small(&self) -> TcpStream {
+        let (family, kind) = (AddressFamily::INET, SocketType::STREAM);
+        let socket = rustix::net::socket(family, kind, None).expect("a socket");
+        set_socket_recv_buffer_size(&socket, 1).expect("an option");
+        let address: SocketAddr = self.address.parse().expect("an address");
+        rustix::net::connect(&socket, &address).expect("it listens");
+        let stream = TcpStream::from(socket);
+        stream.set_read_timeout(Some(WAIT)).expect("a limit");
         stream
     }
 
@@ -115,9 +129,18 @@ pub(crate) fn ask(stream: &mut TcpStream, question: &[u8], expected: &[u8]) {
     expect(stream, expected);
 }
 
-/// What a program of the system prints; `None` where it is not installed.
+/// What a program of the system prints; `None` where it is not installed, which is told.
 pub(crate) fn output_of(program: &str, args: &[&str]) -> Option<String> {
-    let output = Command::new(program).args(args).output().ok()?;
+    output_with(program, args, Stdio::null())
+}
+
+/// The same, of one that reads from `stdin`.
+pub(crate) fn output_with(program: &str, args: &[&str], stdin: impl Into<Stdio>) -> Option<String> {
+    let output = Command::new(program).args(args).stdin(stdin).output();
+    let Ok(output) = output else {
+        eprintln!("not tested: {program} is not installed (`cargo xtask packages` installs it)");
+        return None;
+    };
     let (out, error) = (&output.stdout, &output.stderr);
     let error = String::from_utf8_lossy(error);
     assert!(output.status.success(), "{program}: {error}");

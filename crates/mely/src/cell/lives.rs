@@ -5,6 +5,7 @@
 //! waker: without a list of them they, and the descriptors in them, would outlive the
 //! runtime for ever. Each worker has such a list, for the colors whose first home it is.
 
+use core::ptr::NonNull;
 use std::sync::Weak;
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
@@ -13,7 +14,7 @@ use slab::Slab;
 
 use crate::cell::states::{Make, States, StatesPtr};
 use crate::event::StatePtr;
-use crate::machine::panics::drop_safely;
+use crate::machine::panics::{drop_refused, drop_safely};
 use crate::machine::sync::{Mutex, MutexGuard, lock};
 
 /// The place of a color that has nothing here yet.
@@ -130,9 +131,9 @@ impl Lives {
             return at;
         }
         drop(lists);
-        let (alone, at) = States::with(None, state, make);
-        drop_safely(alone);
-        at
+        // It may come again whenever it is dropped.
+        drop_refused((state, make));
+        StatePtr::new(NonNull::dangling())
     }
 
     /// Where the states of a color are, if it has some.

@@ -18,6 +18,8 @@ pub(crate) enum Room {
     /// In any case: what the runtime itself posts (readiness, a wake-up of a task)
     /// comes only once and must not be lost.
     Always,
+    /// The same, of an event that the runtime means to run even while it drains.
+    Last,
     /// If there is room, but later: a delayed event takes its place when it is due,
     /// full or not.
     Later,
@@ -31,7 +33,7 @@ impl Room {
             Room::Unbounded => true,
             Room::IfAny => color.reserve(),
             Room::Control => color.reserve_control(),
-            Room::Always => {
+            Room::Always | Room::Last => {
                 color.reserve_always();
                 true
             }

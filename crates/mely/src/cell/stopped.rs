@@ -24,8 +24,8 @@ impl<R: Realm> ColorRef<R> {
     /// Whether a panic has stopped it. Who has been refused sees that.
     #[cold]
     pub(crate) fn is_poisoned(&self) -> bool {
-        // Relaxed: see `poison`.
-        self.cell().poisoned.load(Relaxed)
+        // Relaxed: that it is stopped is read with acquire, what `poison` did before is seen.
+        self.is_stopped() && self.cell().poisoned.load(Relaxed)
     }
 
     /// Gives back an event of a color that was stopped, and the place that it has taken.

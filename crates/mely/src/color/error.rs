@@ -2,6 +2,8 @@
 
 use core::fmt;
 
+use crate::machine::way_out::way_out;
+
 const POISONED: &str = "a panic in an event of the color has poisoned it: it takes no more events";
 
 const CLOSED: &str =
@@ -97,7 +99,8 @@ pub enum CallError {
     /// The event was dropped before it ran: by a shutdown, because the color was stopped, or
     /// because an earlier panic poisoned it.
     Dropped,
-    /// The event panicked, with this message.
+    /// The event panicked, with this message. Where that is Tokio's, which lacks its runtime,
+    /// what this displays adds the way out.
     Panicked(Box<str>),
     /// A blocking call was made inside a handler of the same runtime, or of one that it
     /// waits for, where waiting could wait for itself.
@@ -116,7 +119,10 @@ impl fmt::Display for CallError {
                 "the event was dropped before it ran: the runtime shut down, or its color was stopped \
                  or poisoned by a panic"
             }
-            CallError::Panicked(message) => return write!(f, "the event panicked: {message}"),
+            CallError::Panicked(message) => {
+                write!(f, "the event panicked: {message}")?;
+                return way_out(message).map_or(Ok(()), |way_out| write!(f, "; {way_out}"));
+            }
             CallError::InsideHandler => {
                 "a blocking call inside a handler could wait for itself; \
                  use `post`, or await a `call` in a task"

@@ -171,11 +171,11 @@ impl Group {
         let (key, weak) = (token.key, color.downgrade());
         // States are dropped newest first: the token is the last.
         drop(color.attach_ours(token));
-        let colored = color.attach(state);
         if self.inner.note(key, Member::Color(weak)).is_some() {
             color.stop(Pending::Drop);
         }
-        colored
+        // A color that was stopped refuses it.
+        color.attach(state)
     }
 
     /// Runs a future in the group, under a fresh color of its own. In a group that was
@@ -233,6 +233,9 @@ impl Group {
     }
 
     /// Blocks the calling thread until all that joined are over. It stops nobody.
+    ///
+    /// Not for destructors: where many of them lie in each other, states that are dropped wait
+    /// for the outer ones, and so would this.
     ///
     /// # Errors
     ///

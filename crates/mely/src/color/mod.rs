@@ -1,6 +1,7 @@
 //! Colors, and the state they own.
 
 pub(crate) mod before;
+pub(crate) mod budget;
 pub(crate) mod context;
 pub(crate) mod error;
 mod every;
@@ -39,7 +40,7 @@ use crate::worker;
 ///
 /// Events of one color run one at a time and, as far as one thread posted them, in
 /// the order in which they were posted; events of different colors run in parallel
-/// (seed 000, section II-A).
+/// (*Efficient Workstealing*, section II-A).
 pub type Color = Colored<()>;
 
 /// A color that owns state: reachable only by events of the color, as `&mut T`,
@@ -192,6 +193,9 @@ impl<T: Send + 'static> Colored<T> {
     }
 
     /// Posts an event after a delay. See [`post_at`](Self::post_at).
+    ///
+    /// The event that is to come keeps the color alive until it has run or is cancelled;
+    /// those of [`post_every`](Self::post_every) do not.
     pub fn post_after<F>(&self, delay: Duration, event: F) -> Timer
     where
         F: FnOnce(&mut T, &mut Context<'_, T>) + Send + 'static,
@@ -200,8 +204,12 @@ impl<T: Send + 'static> Colored<T> {
     }
 
     /// Posts an event at a time: never earlier, later by what the core is busy
-    /// with. The timer that is returned can cancel it. A shutdown cancels it too, and so does
-    /// the end of a color that is [stopped](Self::stop).
+    /// with. The timer that is returned can cancel it; dropping that does not. A shutdown
+    /// cancels it too, and so does the end of a color that is [stopped](Self::stop).
+    ///
+    /// As any pending event it keeps the color, and with it the state, alive: what shall end
+    /// with its last handle takes [`post_every`](Self::post_every), a
+    /// [`WeakColored`](crate::WeakColored) in an event of another color, or cancels the timer.
     ///
     /// On a bounded color it counts as pending from the time that it is due, and is
     /// posted then even if the color is full.

@@ -50,8 +50,8 @@ impl ColorOptions {
         self
     }
 
-    /// The worker that runs the color for good: it is never stolen (pinning, in
-    /// *Improving Event-Driven Programming on Multicore Systems by Cache-Aware Work Stealing*).
+    /// The worker that runs the color for good: it is never stolen (handler pinning, in *Vol de
+    /// tâches efficace pour systèmes événementiels multi-cœurs*, section 3.3).
     #[must_use]
     pub fn pin_to(mut self, worker: usize) -> Self {
         self.pinned = true;

@@ -226,6 +226,19 @@ impl<R> Reply<R> {
         }
     }
 
+    /// Lets the event or the task go on without anybody who learns the result: says in the
+    /// program that this is meant, where to drop a reply may be an oversight.
+    ///
+    /// ```
+    /// let rt = mely::Runtime::builder().workers(1).build()?;
+    /// let (count, other) = (rt.colored(0), rt.new_color());
+    /// let adds = count.clone();
+    /// other.spawn(async move { adds.call(|n, _cx| *n += 1).await }).detach();
+    /// while count.blocking_with(|n| *n) == 0 {}
+    /// # Ok::<(), mely::BuildError>(())
+    /// ```
+    pub fn detach(self) {}
+
     /// Notes the task that answers.
     pub(crate) fn of_task(self, task: Weak<dyn EndsWithColor>) -> Self {
         let task = Some(task);

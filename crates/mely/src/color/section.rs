@@ -41,8 +41,9 @@ impl<F, R> SectionPtr<F, R> {
 
 impl<T: Send + 'static> Colored<T> {
     /// Runs a critical section under this color, and blocks the calling thread until its
-    /// result is there: the remote form of locking of *Remote Core Locking* (USENIX ATC
-    /// 2012). The closure may borrow from the caller.
+    /// result is there: the remote form of locking of *Migrating Critical-Section Execution to
+    /// Improve the Performance of Multithreaded Applications*. The closure may borrow from the
+    /// caller.
     ///
     /// # Panics
     ///

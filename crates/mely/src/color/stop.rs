@@ -1,6 +1,9 @@
 //! The end of a color before that of its last handle.
 
 use super::{Color, Colored};
+use crate::cell::room::Room;
+use crate::color::context::Context;
+use crate::machine::panics::drop_refused;
 use crate::shared::colors::POLL_COLOR;
 use crate::worker::{self, Worker};
 
@@ -58,7 +61,10 @@ impl<T: Send + 'static> Colored<T> {
             Pending::Run if self.is_stopped() => {}
             Pending::Run => {
                 let stops = Stops(self.color());
-                self.color().unnamed().post_always(move |(), _| drop(stops));
+                // While the runtime drains, too: what was accepted before runs.
+                let last = move |(): &mut (), _: &mut Context<'_>| drop(stops);
+                let posted = self.color().unnamed().post_with_room(Room::Last, last);
+                _ = posted.map_err(drop_refused);
             }
         }
     }

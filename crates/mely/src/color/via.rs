@@ -83,6 +83,10 @@ impl<T: Send + 'static> WithHandler<'_, T> {
         F: Call<T>,
     {
         let (color, origin) = (&self.target.color, self.target.origin);
+        let poster = match room {
+            Room::Last => Poster::Itself,
+            _ => Poster::Outside,
+        };
         let room = match origin.is_bounded() {
             true => room,
             false => Room::Unbounded,
@@ -106,12 +110,12 @@ impl<T: Send + 'static> WithHandler<'_, T> {
                 }
                 None => {
                     let shared = color.shared();
-                    if let Err(refusal) = shared.admit(Poster::Outside, || room.take(color)) {
+                    if let Err(refusal) = shared.admit(poster, || room.take(color)) {
                         return Err(not_admitted(color, refusal, event));
                     }
                     let posted = shared.post_from_outside(color, self.unweighed(event));
                     if let Err(stopped) = posted {
-                        shared.count_shed(Poster::Outside);
+                        shared.count_shed(poster);
                         // SAFETY: as above.
                         return Err(unsafe { given_back::<T, F>(color, stopped) });
                     }

@@ -12,7 +12,8 @@ use std::sync::{Mutex, PoisonError};
 /// running. Events that are posted without a handler get one by the type of their
 /// closure, so that costs are learned and counted for each closure of a program.
 ///
-/// The annotations are those of the paper (seed 000, sections III-B and III-C).
+/// The annotations are those of the paper (*Efficient Workstealing*, sections III-B and
+/// III-C).
 ///
 /// ```
 /// use mely::{Handler, Runtime};

@@ -238,3 +238,28 @@ fn loom_a_repeating_timer_that_is_cancelled_in_time_does_not_begin() {
         assert!(!timer.is_pending());
     });
 }
+
+/// Somebody brings a repeating timer forward while its event is taken.
+#[test]
+fn loom_a_repeating_timer_is_brought_forward_while_it_fires() {
+    loom::model(|| {
+        let shared = shared(1);
+        let worker = lone_worker(&shared, 0);
+        let color = colored(&shared, 0, Watched::new());
+        let timer = color.post_every(Duration::from_secs(3_600), |list, _cx| _ = list.add(1));
+        let now = shared.clock.now();
+        assert!(timer.reset_at(now));
+        let resetting = {
+            let timer = timer.clone();
+            thread::spawn(move || assert!(timer.reset_at(now - Duration::from_nanos(1))))
+        };
+        let run = |color: &ColorRef, event| {
+            let owner = color.deliver(event).ok().flatten();
+            run_to_the_end(&worker, owner.expect("the color is idle"));
+            Ok(())
+        };
+        shared.remotes[0].timers.fire(now, run);
+        resetting.join().unwrap();
+        assert!(timer.cancel());
+    });
+}

@@ -14,3 +14,4 @@ pub(crate) mod region;
 #[cfg(feature = "virtual")]
 pub(crate) mod simulated;
 pub(crate) mod sync;
+pub(crate) mod way_out;

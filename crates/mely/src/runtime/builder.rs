@@ -105,9 +105,9 @@ impl Builder {
         self
     }
 
-    /// How many events of a color run in a row while others wait. Default: 10, as
-    /// in the paper (seed 000, section IV-A); a policy that learns costs lets up to
-    /// 64 events run in a row if each takes no more than 256 cycles.
+    /// How many events of a color run in a row while others wait. Default: 10, as in the
+    /// paper (*Efficient Workstealing*, section IV-A); a policy that learns costs lets up
+    /// to 64 events run in a row if each takes no more than 256 cycles.
     pub fn batch_threshold(mut self, events: u32) -> Self {
         self.batch_threshold = Some(events);
         self

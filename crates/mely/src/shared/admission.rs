@@ -12,6 +12,8 @@ pub(crate) enum Poster<'a> {
     Handler(&'a EventCounts),
     /// Another thread, until the runtime drains.
     Outside,
+    /// The runtime itself, on whatever thread, until it has stopped.
+    Itself,
 }
 
 /// Why a post was refused.
@@ -39,9 +41,13 @@ impl Shared {
                 counts.posted.add(1);
                 true
             }
-            Poster::Outside => {
+            Poster::Outside | Poster::Itself => {
                 self.outside_counts.posted.add_shared(1);
-                self.phase() == Phase::Running
+                let last = match poster {
+                    Poster::Outside => Phase::Running,
+                    _ => Phase::Draining,
+                };
+                self.phase() <= last
             }
         };
         let refusal = match open {
@@ -57,7 +63,7 @@ impl Shared {
     pub(crate) fn count_shed(&self, poster: Poster<'_>) {
         match poster {
             Poster::Worker(counts) | Poster::Handler(counts) => counts.shed.add(1),
-            Poster::Outside => self.outside_counts.shed.add_shared(1),
+            Poster::Outside | Poster::Itself => self.outside_counts.shed.add_shared(1),
         }
     }
 }

@@ -20,7 +20,7 @@ impl Shared {
         let make = || {
             let home = usize::from(number) % self.remotes.len();
             let traits = Traits {
-                // As Libasync-smp does (seed 002, section 3.3, footnote).
+                // As Libasync-smp does (*Vol de tâches*, section 3.3, footnote).
                 pinned: number == 0 && self.has_fifos(),
                 ..self.default_traits(home)
             };

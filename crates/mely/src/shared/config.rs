@@ -75,6 +75,6 @@ pub enum ReactorKind {
     PerWorker,
     /// One for all, whose handler `Epoll` is an event of color 0 that posts for
     /// all, and where `RegisterFdInEpoll`, of color 0 too, adds descriptors: as in
-    /// the paper (seed 000, figure 6). Color 0 is never poisoned then.
+    /// the paper (*Efficient Workstealing*, figure 6). Color 0 is never poisoned then.
     Single,
 }

@@ -1,5 +1,6 @@
-//! One locked queue of events for each core: what the policies of Libasync-smp run
-//! on (seed 000, section II). `docs/protocols.md` has the protocol and its proof.
+//! One locked queue of events for each core: what the policies of Libasync-smp run on
+//! (*Efficient Workstealing*, section II). `docs/protocols.md` has the protocol and its
+//! proof.
 
 use std::collections::VecDeque;
 use std::sync::atomic::AtomicUsize as Hint;

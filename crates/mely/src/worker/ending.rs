@@ -5,6 +5,7 @@ use super::Worker;
 use crate::cell::OnPanic;
 use crate::event::Event;
 use crate::machine::panics::{drop_refused, drop_safely};
+use crate::machine::way_out::tell_way_out;
 use crate::shared::colors::POLL_COLOR;
 use crate::shared::ready::Ready;
 use crate::shared::{ColorRef, OwnedColor};
@@ -36,6 +37,7 @@ impl Worker {
     /// color has been stopped, by that or before.
     pub(super) fn after_panic(&self, panic: Box<dyn std::any::Any + Send>) -> bool {
         self.ready.take_back();
+        tell_way_out(&*panic);
         self.end_trace_by_panic();
         self.end_long_event();
         let remote = self.remote();

@@ -74,8 +74,8 @@ impl Worker {
         self.lock_timed(1, |timer| own.with(timer, |events| !events.is_empty()))
     }
 
-    /// Moves what may be stolen from `victim` to the queue of this core (seed 000,
-    /// figure 2). Returns whether that was anything.
+    /// Moves what may be stolen from `victim` to the queue of this core (*Efficient
+    /// Workstealing*, figure 2). Returns whether that was anything.
     ///
     /// Both locks are held for all of it, unlike in the paper: a poster that came
     /// after the color had left one queue and before it was in the other would pass

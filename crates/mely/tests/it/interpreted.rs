@@ -15,7 +15,7 @@ use mely::{
 use crate::support::{Gate, Stress, block_on, echo, silent_panic};
 
 /// To build and to end a runtime takes an interpreter longer than these programs do.
-const PROGRAMS: [fn(&Runtime); 9] = [
+const PROGRAMS: [fn(&Runtime); 10] = [
     states_are_changed_attached_and_dropped,
     colors_are_passed_on_while_they_end,
     destructors_post_and_panic,
@@ -24,6 +24,7 @@ const PROGRAMS: [fn(&Runtime); 9] = [
     colors_end_in_many_ways,
     timers_fire_and_are_cancelled,
     sections_borrow_and_panics_poison,
+    bounded_colors_have_room_again,
     sockets_echo,
 ];
 
@@ -363,4 +364,28 @@ fn a_shutdown_drops_what_is_left() {
 fn again(color: &Colored<Arc<()>>) {
     let me = color.clone();
     color.post_or_shed(move |_, _| again(&me));
+}
+
+fn bounded_colors_have_room_again(rt: &Runtime) {
+    let narrow = rt.color_options().capacity(1).colored(Vec::new());
+    let narrow = narrow.expect("no home was chosen");
+    let waiting = narrow.clone();
+    let posting = rt.new_color().spawn(async move {
+        for n in 0..5 {
+            let posted = waiting.post_when_room(move |list, _| list.push(n)).await;
+            posted.expect("it goes on");
+        }
+        // Given up while it waits, or not.
+        drop(waiting.post_when_room(|_, _| ()));
+    });
+    posting.wait().expect("it comes to its end");
+    let (tell, told) = std::sync::mpsc::channel();
+    let taken = narrow.post_control(move |list, _| drop(tell.send(std::mem::take(list))));
+    assert!(taken.is_ok(), "it has room of its own");
+    assert_eq!(told.recv(), Ok(vec![0, 1, 2, 3, 4]));
+    narrow.post_or_shed(|list, cx| {
+        let own = cx.colored();
+        own.dispatch(list, cx, |list, _| list.push(1)).expect("now");
+        assert_eq!(list[..], [1]);
+    });
 }

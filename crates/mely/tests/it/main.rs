@@ -5,6 +5,7 @@
 //! less (under a sanitizer); `MELY_SEED` replays one load.
 
 mod affinity;
+mod budgets;
 mod build;
 mod calls;
 mod checkers;

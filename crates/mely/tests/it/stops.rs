@@ -320,3 +320,40 @@ fn a_handle_shuts_its_runtime_down_from_inside() {
         assert_eq!(report.events_run, 101);
     });
 }
+
+/// A server that shuts down, and then stops its sessions after what is pending, runs that.
+#[test]
+fn what_was_accepted_runs_before_a_stop_while_the_runtime_drains() {
+    for by_group in [false, true] {
+        bounded("drains", move || {
+            for rt in runtimes() {
+                let (group, ran) = (rt.group(), Arc::new(AtomicUsize::new(0)));
+                let color = group.colored(());
+                let (begun, goes_on) = (Gate::default(), Gate::default());
+                let (begins, waits) = (begun.clone(), goes_on.clone());
+                color.post_or_shed(move |(), _| {
+                    begins.arrive();
+                    waits.pass("all is posted, and the shutdown has begun");
+                });
+                begun.pass("the color is held");
+                let open = OpenOnDrop(goes_on);
+                for _ in 0..10 {
+                    let ran = Arc::clone(&ran);
+                    color.post_or_shed(move |(), _| _ = ran.fetch_add(1, SeqCst));
+                }
+                let handle = mely::Handle::clone(&rt);
+                assert!(handle.shutdown(LIMIT));
+                match by_group {
+                    true => group.stop(Pending::Run),
+                    false => color.stop(Pending::Run),
+                }
+                drop(open);
+                rt.shutdown(LIMIT).expect("nothing is left");
+                assert_eq!(ran.load(SeqCst), 10);
+                // After the end there is nothing to run any more.
+                color.stop(Pending::Run);
+                assert!(color.post(|_, _| ()).is_err());
+            }
+        });
+    }
+}

@@ -46,8 +46,8 @@ pub struct FlatCosts {
 }
 
 impl Default for FlatCosts {
-    /// The first cache's 4 cycles (seed 000, section V-A), and 20 for a locked
-    /// instruction on a line that is there.
+    /// The first cache's 4 cycles (*Efficient Workstealing*, section V-A), and 20 for a
+    /// locked instruction on a line that is there.
     fn default() -> Self {
         Self {
             read: 4,

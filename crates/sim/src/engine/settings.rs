@@ -34,10 +34,10 @@ pub struct Costs {
 }
 
 impl Default for Costs {
-    /// A link of a list by the paper (seed 000, section II-C: about 190 cycles). The
-    /// others as measured for production: an event that is posted and run takes some
-    /// 40 ns, a reading of the counter 8 ns, a round trip of sleeping and waking 9 to
-    /// 15 µs, at about 2.5 GHz.
+    /// A link of a list by the paper (*Efficient Workstealing*, section II-C: about 190
+    /// cycles). The others as measured for production: an event that is posted and run
+    /// takes some 40 ns, a reading of the counter 8 ns, a round trip of sleeping and waking
+    /// 9 to 15 µs, at about 2.5 GHz.
     fn default() -> Self {
         Self {
             post: 30,
@@ -155,7 +155,7 @@ pub struct Settings {
 
 impl Settings {
     /// The papers' machine, but with memory that is the same everywhere: eight cores
-    /// of 2.33 GHz (seed 000, section V-A).
+    /// of 2.33 GHz (*Efficient Workstealing*, section V-A).
     ///
     /// # Panics
     ///

@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::mely::Region;
 
 /// Arrays of one size. Each worker has a list of free ones, and takes the last that it
-/// freed, as the thread caches of the papers' allocator do (TCMalloc; seed 000, section
-/// IV).
+/// freed, as the thread caches of the papers' allocator do (TCMalloc; *Efficient
+/// Workstealing*, section IV).
 pub(super) struct Arrays {
     bytes: usize,
     free: Mutex<Free>,

@@ -51,8 +51,9 @@ impl Open {
     /// The name, as `--assume` takes it, and what is assumed.
     const fn known(self) -> (&'static str, u64) {
         match self {
-            // "There is no interest in yielding cores" (seed 000, section II-A). A look
-            // in vain takes this long with the system call that asks for input.
+            // "There is no interest in yielding cores" (*Efficient Workstealing*, section
+            // II-A). A look in vain takes this long with the system call that asks for
+            // input.
             Open::IdlePollCycles => ("idle-poll-cycles", 1_000),
             // Two for each core. The paper says that idle cores find more events B to
             // steal than A: chains must be few and long. All arrays fit into the

@@ -1,5 +1,5 @@
-//! `batch`: a pipeline of four light handlers and a counter (seed 002, section 4.2.2,
-//! figures 5 and 6).
+//! `batch`: a pipeline of four light handlers and a counter (*Vol de tâches*, section
+//! 4.2.2, figures 5 and 6).
 //!
 //! Each of the four does 50 concatenations of character strings, the last handler counts
 //! messages. With handlers this short, what a steal costs is most of what it brings,

@@ -1,5 +1,5 @@
-//! `cache-efficient`: merge sorts, forked on one core of each pair (seed 000, section
-//! V-B, table VI).
+//! `cache-efficient`: merge sorts, forked on one core of each pair (*Efficient
+//! Workstealing*, section V-B, table VI).
 //!
 //! In each round, one core of each pair starts with a hundred events A. A allocates an
 //! array and posts two events B of different colors on the same core; each B sorts a

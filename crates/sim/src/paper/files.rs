@@ -1,5 +1,5 @@
-//! SFS, the secure file server of the papers (seed 000, sections II-C and V-C; seed 002,
-//! section 4.3).
+//! SFS, the secure file server of the papers (*Efficient Workstealing*, sections II-C and
+//! V-C; *Vol de tâches*, section 4.3).
 //!
 //! Only the handlers that encrypt have colors, a client's each; all others run on the
 //! first core. Clients read a large file that the server has in memory, in pieces, with

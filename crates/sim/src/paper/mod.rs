@@ -7,8 +7,8 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `unbalanced`, `penalty`, `cache_efficient` | the microbenchmarks of seed 000 |
-//! | `pipeline`, `cache_aware`, `batch`, `pinning` | those of seed 002 |
+//! | `unbalanced`, `penalty`, `cache_efficient` | the microbenchmarks of *Efficient Workstealing* |
+//! | `pipeline`, `cache_aware`, `batch`, `pinning` | those of *Vol de tâches* |
 //! | `web`, `files` | the two servers of both |
 //! | `clients`, `epoll` | who asks the servers; what the kernel tells of them |
 //! | `rounds`, `arrays` | the end of a round; the allocator of the workloads |
@@ -68,31 +68,32 @@ use crate::mely::Policy;
 /// A table of the papers, or a figure; each is one workload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Table {
-    /// Rounds of 50 000 events on one core (seed 000, tables III and IV).
+    /// Rounds of 50 000 events on one core (Efficient Workstealing, tables III and IV).
     Unbalanced,
-    /// Chains of events that walk through an array (seed 000, table V).
+    /// Chains of events that walk through an array (Efficient Workstealing, table V).
     Penalty,
-    /// Merge sorts, forked on one core of each pair (seed 000, table VI).
+    /// Merge sorts, forked on one core of each pair (Efficient Workstealing, table VI).
     CacheEfficient,
-    /// A pipeline over arrays of 80 KB (seed 002, figures 3 and 4).
+    /// A pipeline over arrays of 80 KB (Vol de tâches, figures 3 and 4).
     CacheAware,
-    /// A pipeline of light handlers (seed 002, figures 5 and 6).
+    /// A pipeline of light handlers (Vol de tâches, figures 5 and 6).
     Batch,
-    /// A server of one byte a connection (seed 002, figures 7 and 8).
+    /// A server of one byte a connection (Vol de tâches, figures 7 and 8).
     Pinning,
-    /// The web server, 150 requests a connection (seed 000, table I and figures 4
-    /// and 7).
+    /// The web server, 150 requests a connection (Efficient Workstealing, table I and
+    /// figures 4 and 7).
     Web,
-    /// The same handlers as a server of their own on each core, N-copy (seed 000, figure
-    /// 7).
+    /// The same handlers as a server of their own on each core, N-copy (Efficient
+    /// Workstealing, figure 7).
     WebCopies,
-    /// The file server, 16 clients (seed 000, table I and figure 8).
+    /// The file server, 16 clients (Efficient Workstealing, table I and figure 8).
     Files,
-    /// The web server, one request a connection (seed 002, figure 11).
+    /// The web server, one request a connection (Vol de tâches, figure 11).
     CfseWeb,
-    /// The same handlers as a server of their own on each core (seed 002, figure 10).
+    /// The same handlers as a server of their own on each core (Vol de tâches, figure
+    /// 10).
     CfseWebCopies,
-    /// The file server, 15 clients (seed 002, figure 12).
+    /// The file server, 15 clients (Vol de tâches, figure 12).
     CfseFiles,
 }
 

@@ -1,4 +1,4 @@
-//! `pinning`: a server of one byte a connection (seed 002, section 4.2.3, figures 7
+//! `pinning`: a server of one byte a connection (*Vol de tâches*, section 4.2.3, figures 7
 //! and 8).
 //!
 //! | handler | color | does |

@@ -1,4 +1,4 @@
-//! Messages through a pipeline of handlers, begun unevenly (seed 002, section 4.2).
+//! Messages through a pipeline of handlers, begun unevenly (*Vol de tâches*, section 4.2).
 //!
 //! All messages pass through all handlers, the last of which counts them. A message has
 //! a color of its own; the counter has one too. Of the paper's four cores, two on each
@@ -13,7 +13,7 @@ use crate::Error;
 use crate::engine::Simulation;
 use crate::mely::{Access, Colored, Context, Handler};
 
-/// The cores that are switched on, by number (seed 002, section 4.1).
+/// The cores that are switched on, by number (*Vol de tâches*, section 4.1).
 pub(super) const CORES: &[usize] = &[0, 1, 4, 5];
 
 /// The workers that begin messages: one of each pair.

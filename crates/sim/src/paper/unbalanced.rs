@@ -1,5 +1,5 @@
 //! `unbalanced`: rounds of 50 000 independent events on the first core, 2 % of which
-//! are long (seed 000, section V-B, tables III and IV).
+//! are long (*Efficient Workstealing*, section V-B, tables III and IV).
 //!
 //! 98 % of the events take 100 cycles, the others 10 000 to 50 000; each has a color of
 //! its own. Nothing is left open but what the runtime itself takes.

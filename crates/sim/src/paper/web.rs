@@ -1,5 +1,5 @@
-//! SWS, the web server of the papers, as its graph of nine handlers (seed 000, section
-//! V-C and figure 6; seed 002, section 4.3).
+//! SWS, the web server of the papers, as its graph of nine handlers (*Efficient
+//! Workstealing*, section V-C and figure 6; *Vol de tâches*, section 4.3).
 //!
 //! | handler | color |
 //! |---|---|
@@ -7,10 +7,10 @@
 //! | Accept, DecClientAccepted | 1: begin on the second core |
 //! | ReadRequest, ParseRequest, CheckInCache, WriteResponse, Close | the connection's |
 //!
-//! In seed 002 Accept and Close have one color, which begins on the first core.
+//! In *Vol de tâches* Accept and Close have one color, which begins on the first core.
 //!
-//! Clients in a closed loop ask for files of 1 KB: in seed 000 with 150 requests a
-//! connection, in seed 002 with one.
+//! Clients in a closed loop ask for files of 1 KB: in *Efficient Workstealing* with 150
+//! requests a connection, in *Vol de tâches* with one.
 
 use std::rc::Rc;
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! `cache-efficient`: merge sorts, forked on one core of each pair (seed 000, section
-//! V-B, table VI). The work grows with the machine.
+//! `cache-efficient`: merge sorts, forked on one core of each pair (*Efficient
+//! Workstealing*, section V-B, table VI). The work grows with the machine.
 //!
 //! An event A writes an array and posts two events B of different colors, each of which
 //! sorts a half and then posts a C to the color of the array; the second C merges. Who

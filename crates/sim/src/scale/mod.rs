@@ -2,7 +2,7 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `unbalanced`, `penalty`, `cache_efficient` | the microbenchmarks of seed 000, sized for many cores |
+//! | `unbalanced`, `penalty`, `cache_efficient` | the microbenchmarks of *Efficient Workstealing*, sized for many cores |
 //! | `web` | the web server's handler graph |
 //! | `measure` | running one |
 //! | `curves` | a picture of the figures |

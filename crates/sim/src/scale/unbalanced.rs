@@ -1,5 +1,5 @@
-//! `unbalanced`: rounds of events that are all posted on the first core (seed 000,
-//! section V-B, tables III and IV).
+//! `unbalanced`: rounds of events that are all posted on the first core (*Efficient
+//! Workstealing*, section V-B, tables III and IV).
 //!
 //! 98 % of them take 100 cycles, the others 10 000 to 50 000; each has its own color.
 

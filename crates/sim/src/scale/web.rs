@@ -43,7 +43,7 @@ static COUNT: Handler = handler("scale::DecClientAccepted", COUNT_CYCLES);
 /// A request is answered when this has run.
 pub(super) const COUNTED: &[&str] = &["scale::WriteResponse"];
 
-/// Of a connection, as in seed 000 (section V-C).
+/// Of a connection, as in *Efficient Workstealing* (section V-C).
 const REQUESTS: u32 = 150;
 
 /// Connections for each core: with the network's time no core waits for clients.

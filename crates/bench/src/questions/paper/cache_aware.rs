@@ -1,5 +1,5 @@
-//! `cache-aware`: a pipeline of five handlers over an array of 80 KB (seed 002, section
-//! 4.2.1, figures 3 and 4).
+//! `cache-aware`: a pipeline of five handlers over an array of 80 KB (*Vol de tâches*,
+//! section 4.2.1, figures 3 and 4).
 //!
 //! The first handler allocates the array and attaches it to the message; the next three
 //! add to, multiply and reduce all its elements; the last counts messages. Who steals a

@@ -1,16 +1,17 @@
 //! `paper`: the microbenchmarks of the papers, under every policy.
 //!
-//! Each is as its paper defines it as far as that goes (seed 000, section V-B, on 8 cores;
-//! seed 002, section 4.2, on 4), and says at its constants what the paper leaves open; it is
-//! run on the machine that is there. What the papers measured stands beside it, for the rows
-//! that they have: figures of machines from 2008, so only the ratios to the run without
-//! stealing compare. Every figure comes from the runtime's own metrics.
+//! Each is as its paper defines it as far as that goes (*Efficient Workstealing*, section
+//! V-B, on 8 cores; *Vol de tâches*, section 4.2, on 4), and says at its constants what the
+//! paper leaves open; it is run on the machine that is there. What the papers measured
+//! stands beside it, for the rows that they have: figures of machines from 2008, so only
+//! the ratios to the run without stealing compare. Every figure comes from the runtime's
+//! own metrics.
 //!
 //! | file | what |
 //! |---|---|
 //! | `workload` | the workloads by name |
-//! | `unbalanced`, `penalty`, `cache_efficient` | those of seed 000 |
-//! | `pipeline`, `cache_aware`, `batch`, `pinning` | those of seed 002 |
+//! | `unbalanced`, `penalty`, `cache_efficient` | those of *Efficient Workstealing* |
+//! | `pipeline`, `cache_aware`, `batch`, `pinning` | those of *Vol de tâches* |
 //! | `join`, `cores` | the end of a round; which cores are loaded |
 //! | `setting` | the runtime and the handlers under a policy |
 //! | `published` | what the papers measured |

@@ -1,5 +1,5 @@
 //! `penalty`: chains of events that walk through an array, all begun on the first
-//! core (seed 000, section V-B, table V).
+//! core (*Efficient Workstealing*, section V-B, table V).
 //!
 //! The first core starts with many events A, each of its own color. A creates an array
 //! that fits in the cache and posts a B of the same color; B accesses the next offset

@@ -1,4 +1,4 @@
-//! `pinning`: a server of one byte a connection (seed 002, section 4.2.3, figures 7
+//! `pinning`: a server of one byte a connection (*Vol de tâches*, section 4.2.3, figures 7
 //! and 8).
 //!
 //! | handler | color | does |
@@ -170,8 +170,8 @@ fn serve(
     window: Arc<Window>,
     stop: Arc<AtomicBool>,
 ) -> Result<(Colored<Gate>, SocketAddr), Failure> {
-    // Libasync-smp as it was, and the heuristics of seed 002 on their own that are not
-    // this one, may steal the gate.
+    // Libasync-smp as it was, and the heuristics of *Vol de tâches* on their own that are
+    // not this one, may steal the gate.
     let options = rt.color_options().pin_by_policy(0);
     let gate = options.colored(Gate {
         listener: None,

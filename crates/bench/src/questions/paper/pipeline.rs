@@ -1,4 +1,4 @@
-//! Messages through a pipeline of handlers, begun unevenly (seed 002, section 4.2).
+//! Messages through a pipeline of handlers, begun unevenly (*Vol de tâches*, section 4.2).
 //!
 //! All messages pass through all handlers, the last of which counts them. A message
 //! has a color of its own; the counter has one too. Sources on one core of each pair

@@ -1,7 +1,7 @@
 //! A row of what the papers measured (`mely-papers`), for those that they have.
 //!
-//! On 8 cores (seed 000) and 4 (seed 002) of Xeons from 2008: only ratios to the run
-//! without stealing compare with ours.
+//! On 8 cores (*Efficient Workstealing*) and 4 (*Vol de tâches*) of Xeons from 2008: only
+//! ratios to the run without stealing compare with ours.
 
 use mely::Policy;
 use mely_papers::{Column, figure};

@@ -13,17 +13,17 @@ use crate::measure::{Failure, Run};
 /// A microbenchmark of the papers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum PaperWorkload {
-    /// Rounds of 50 000 events on one core, 2 % of them long (seed 000).
+    /// Rounds of 50 000 events on one core, 2 % of them long (Efficient Workstealing).
     Unbalanced,
-    /// Chains of events that walk through an array (seed 000).
+    /// Chains of events that walk through an array (Efficient Workstealing).
     Penalty,
-    /// Merge sorts, forked on one core of each pair (seed 000).
+    /// Merge sorts, forked on one core of each pair (Efficient Workstealing).
     CacheEfficient,
-    /// A pipeline of five handlers over an array of 80 KB (seed 002).
+    /// A pipeline of five handlers over an array of 80 KB (Vol de tâches).
     CacheAware,
-    /// A pipeline of four light handlers and a counter (seed 002).
+    /// A pipeline of four light handlers and a counter (Vol de tâches).
     Batch,
-    /// A server of one byte a connection, accepting on core 0 (seed 002).
+    /// A server of one byte a connection, accepting on core 0 (Vol de tâches).
     Pinning,
 }
 

@@ -7,16 +7,13 @@
 mod resp;
 mod store;
 
-use std::future::poll_fn;
 use std::io;
-use std::mem::replace;
 use std::ops::ControlFlow;
 use std::process::ExitCode;
-use std::task::Poll;
 use std::time::Duration;
 
 use mely::TaskState;
-use mely_async::TcpStream;
+use mely_async::{TcpStream, yield_now};
 
 use self::store::Store;
 
@@ -77,7 +74,9 @@ async fn converse(mut store: TaskState<Store>, mut stream: TcpStream) -> io::Res
         loop {
             let flow = store.with(|store| buffers.answer(store));
             let is_all = buffers.out.len() < OUT_BYTES;
-            others_first().await;
+            // First the requests of others that wait already: clients that are answered
+            // together take less of the time of their core.
+            yield_now().await;
             stream.write_all(&buffers.out).await?;
             buffers.out.clear();
             if flow.is_break() {
@@ -90,29 +89,13 @@ async fn converse(mut store: TaskState<Store>, mut stream: TcpStream) -> io::Res
     }
 }
 
-/// Lets the events run that wait already, which are mostly requests of others: clients that
-/// are answered together take less of the time of their core.
-async fn others_first() {
-    let mut is_last = false;
-    poll_fn(|cx| {
-        if replace(&mut is_last, true) {
-            return Poll::Ready(());
-        }
-        cx.waker().wake_by_ref();
-        Poll::Pending
-    })
-    .await;
-}
-
 fn main() -> ExitCode {
     mely_examples::run(Duration::ZERO, |rt, listener| {
         let store = rt.colored(Store::default());
-        listener.serve(rt, move |stream, _peer| {
-            let ended = store.spawn_with(|store| converse(store, stream));
-            async {
-                // A connection that fails is its peer's affair.
-                let _ = ended.await;
-            }
-        })
+        listener.serve_under(
+            rt,
+            move |_stream, _peer| store.clone(),
+            |store, stream, _peer| converse(store, stream),
+        )
     })
 }

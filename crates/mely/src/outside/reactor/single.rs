@@ -1,5 +1,5 @@
 //! The papers' single reactor: one epoll instance whose handler is an event of
-//! color 0 (seed 000, figure 6).
+//! color 0 (*Efficient Workstealing*, figure 6).
 //!
 //! The instance is itself a descriptor, watched by the worker of color 0: when
 //! anything in it is ready, the event `Epoll` is posted, which posts for all.

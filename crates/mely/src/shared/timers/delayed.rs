@@ -104,16 +104,15 @@ impl Timer {
         }
         slot.at = at;
         slot.entry = slot.entry.wrapping_add(1);
-        let entry = Delayed {
-            at,
-            timer: self.clone(),
-            entry: slot.entry,
-        };
-        match slot.post {
+        let (is_away, entry) = (matches!(slot.post, Post::Away | Post::Begun(_)), slot.entry);
+        // An entry that is dropped looks at the slot.
+        drop(slot);
+        if is_away {
             // Its event makes the entry when it is over.
-            Post::Away | Post::Begun(_) => Some((None, false)),
-            _ => Some((Some(entry), true)),
+            return Some((None, false));
         }
+        let timer = self.clone();
+        Some((Some(Delayed { at, timer, entry }), true))
     }
 
     /// Brings back what its event took away; due at `next`, unless it was reset since it was

@@ -134,14 +134,24 @@ impl Drop for Bad {
     }
 }
 
-/// Comes again when it is dropped: as a task, or by a repeating timer.
+/// How what is dropped comes again.
+#[derive(Clone, Copy)]
+enum Comes {
+    AsTask,
+    ByTimer,
+    AsState,
+    InGroup,
+}
+
+/// Comes again when it is dropped.
 #[derive(Clone)]
 struct Phoenix(Arc<Nest>);
 
 struct Nest {
     color: Color,
     dropped: AtomicU64,
-    as_task: bool,
+    group: mely::Group,
+    comes: Comes,
     /// Who might still wake it: it is not given up before the end.
     wakers: Mutex<Vec<Waker>>,
 }
@@ -156,11 +166,15 @@ impl Drop for OnDrop {
 }
 
 impl Phoenix {
-    fn new(rt: &Runtime, as_task: bool) -> Self {
+    fn new(rt: &Runtime, comes: Comes) -> Self {
         Self(Arc::new(Nest {
-            color: rt.new_color(),
+            color: {
+                let options = rt.color_options().on_panic(OnPanic::PoisonColor);
+                options.new_color().expect("no home was chosen")
+            },
             dropped: AtomicU64::new(0),
-            as_task,
+            group: rt.group(),
+            comes,
             wakers: Mutex::default(),
         }))
     }
@@ -168,17 +182,20 @@ impl Phoenix {
     fn fly(self) {
         let nest = Arc::clone(&self.0);
         let (color, held) = (nest.color.clone(), OnDrop(self));
-        if nest.as_task {
-            drop(color.spawn(poll_fn(move |cx| {
+        match nest.comes {
+            Comes::AsState => drop(color.attach(held)),
+            Comes::InGroup => drop(nest.group.adopt(color, held)),
+            Comes::AsTask => drop(color.spawn(poll_fn(move |cx| {
                 let _held = &held;
                 nest.wakers.lock().expect("wakers").push(cx.waker().clone());
                 Poll::<()>::Pending
-            })));
-        } else {
-            let late = Duration::from_secs(3_600);
-            drop(color.post_every(late, move |(), _| {
-                let _held = &held;
-            }));
+            }))),
+            Comes::ByTimer => {
+                let late = Duration::from_secs(3_600);
+                drop(color.post_every(late, move |(), _| {
+                    let _held = &held;
+                }));
+            }
         }
     }
 }
@@ -186,20 +203,68 @@ impl Phoenix {
 /// What comes again whenever it is dropped: what the end refuses is forgotten at last.
 #[test]
 fn what_comes_again_when_it_is_dropped_comes_to_an_end() {
-    for (as_task, stops) in [(true, false), (false, false), (true, true), (false, true)] {
+    let all = [
+        Comes::AsTask,
+        Comes::ByTimer,
+        Comes::AsState,
+        Comes::InGroup,
+    ];
+    for (comes, ends) in all
+        .into_iter()
+        .flat_map(|comes| [0, 1, 2, 3].map(|e| (comes, e)))
+    {
         bounded("comes again", move || {
             let rt = runtime(1);
-            let phoenix = Phoenix::new(&rt, as_task);
+            let phoenix = Phoenix::new(&rt, comes);
+            let (color, group) = (phoenix.0.color.clone(), phoenix.0.group.clone());
             phoenix.clone().fly();
             rt.wait_idle();
-            if stops {
-                phoenix.0.color.stop(Pending::Drop);
-            } else {
-                rt.shutdown(WAIT).expect("nothing holds the worker");
+            match ends {
+                0 => _ = rt.shutdown(WAIT).expect("nothing holds the worker"),
+                1 => color.stop(Pending::Drop),
+                2 => drop(color.call(|_, _| -> () { silent_panic() }).wait()),
+                _ => {
+                    group.stop(Pending::Drop);
+                    color.stop(Pending::Drop);
+                }
             }
-            assert!(phoenix.0.dropped.load(SeqCst) > 0);
+            eventually("it goes", || phoenix.0.dropped.load(SeqCst) > 0);
         });
     }
+}
+
+/// An event that is dropped unrun, as its color was poisoned, and posts itself again.
+#[test]
+fn an_event_that_a_poisoned_color_drops_may_post_itself_again() {
+    struct Again(Color, Arc<AtomicU64>);
+    impl Drop for Again {
+        fn drop(&mut self) {
+            self.1.fetch_add(1, SeqCst);
+            let again = Again(self.0.clone(), Arc::clone(&self.1));
+            self.0.post_or_shed(move |_, _| std::mem::forget(again));
+        }
+    }
+    bounded("again", || {
+        let rt = runtime(1);
+        let color = rt
+            .color_options()
+            .on_panic(OnPanic::PoisonColor)
+            .new_color();
+        let color = color.expect("no home was chosen");
+        let dropped = Arc::new(AtomicU64::new(0));
+        let again = Again(color.clone(), Arc::clone(&dropped));
+        let panics = color.call(move |_, cx| -> () {
+            cx.post_or_shed(move |_, _| std::mem::forget(again));
+            silent_panic()
+        });
+        assert!(panics.wait().is_err());
+        assert_eq!(
+            rt.new_color().call(|_, _| 1).wait(),
+            Ok(1),
+            "the worker goes on"
+        );
+        assert!(dropped.load(SeqCst) > 0);
+    });
 }
 
 /// A chain of tasks, each of which the one before alone would wake, is as long as it likes.

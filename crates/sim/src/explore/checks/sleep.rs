@@ -1,7 +1,7 @@
 //! Work and a sleeping worker never stay together: all workers sleep only when nothing
 //! is pending; and under a policy that steals by time left none sleeps for long beside
 //! a long event that it might steal. (The others leave a color where it is that has
-//! half of the events of its core, as seed 000, figure 2, says.)
+//! half of the events of its core, as *Efficient Workstealing*, figure 2, says.)
 
 use std::collections::BTreeMap;
 

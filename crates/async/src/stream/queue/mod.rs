@@ -1,0 +1,213 @@
+//! Bytes that wait to be written, of those who cannot wait for a peer: events, and tasks with
+//! other things to do.
+
+mod writing;
+
+use std::sync::{Arc, Mutex};
+use std::task::Waker;
+use std::{fmt, io, mem};
+
+pub use self::writing::Writing;
+use crate::wake::{lock, wake_safely};
+
+/// What becomes of a connection whose peer does not read, once its queue is full.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum WhenFull {
+    /// The connection is closed both ways, and what waits is dropped: for peers that must miss
+    /// nothing.
+    Close,
+    /// What comes is refused as a whole, and counted ([`WriteQueue::shed`]): for peers that may
+    /// miss something.
+    Shed,
+}
+
+/// Why bytes were not queued.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum PushError {
+    /// There was no room for them. With [`WhenFull::Close`] the connection is closed by this.
+    Full,
+    /// Nobody writes any more: the queue was closed, or the connection has ended.
+    Closed,
+}
+
+impl fmt::Display for PushError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Full => "the queue is full: the peer does not read",
+            Self::Closed => "the queue is closed: nobody writes to this peer any more",
+        })
+    }
+}
+
+impl std::error::Error for PushError {}
+
+impl From<PushError> for io::Error {
+    fn from(error: PushError) -> Self {
+        let kind = match error {
+            PushError::Full => io::ErrorKind::WouldBlock,
+            PushError::Closed => io::ErrorKind::BrokenPipe,
+        };
+        io::Error::new(kind, error)
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    Open,
+    /// What waits is written, and then the end of the stream.
+    Closed,
+    /// Nothing is written any more, for this reason.
+    Cut(PushError),
+}
+
+struct Waiting {
+    phase: Phase,
+    bytes: Vec<u8>,
+    /// How much of what the writer has taken is not written yet.
+    taken: usize,
+    shed: u64,
+    handles: usize,
+    /// Of the writer.
+    waker: Option<Waker>,
+}
+
+impl Waiting {
+    /// Ends it; what is to be dropped without the lock.
+    fn cut(&mut self, why: PushError) -> Vec<u8> {
+        if !matches!(self.phase, Phase::Cut(_)) {
+            self.phase = Phase::Cut(why);
+        }
+        mem::take(&mut self.bytes)
+    }
+
+    /// Adds `bytes`, if there is room for all of them.
+    fn push(&mut self, bytes: &[u8], limit: usize) -> bool {
+        let needed = self.bytes.len() + bytes.len();
+        if needed > limit.saturating_sub(self.taken) {
+            return false;
+        }
+        if self.bytes.capacity() < needed {
+            // It takes no more memory than it may.
+            let capacity = limit.min(needed.max(2 * self.bytes.capacity()));
+            self.bytes.reserve_exact(capacity - self.bytes.len());
+        }
+        self.bytes.extend_from_slice(bytes);
+        true
+    }
+}
+
+struct Shared {
+    limit: usize,
+    when_full: WhenFull,
+    waiting: Mutex<Waiting>,
+}
+
+impl Shared {
+    /// Changes something, and has the writer look at it.
+    fn tell<R>(&self, change: impl FnOnce(&mut Waiting) -> R) -> R {
+        let mut waiting = lock(&self.waiting);
+        let result = change(&mut waiting);
+        let waker = waiting.waker.take();
+        drop(waiting);
+        wake_safely(waker);
+        result
+    }
+}
+
+/// Where bytes for a peer are left, by anybody and without waiting
+/// ([`OwnedWriteHalf::into_queue`](crate::OwnedWriteHalf::into_queue)).
+///
+/// Clones are the same queue. With the last one gone, the writer writes what is left, and then
+/// the end of the stream. It keeps no connection and no color alive.
+pub struct WriteQueue(Arc<Shared>);
+
+impl WriteQueue {
+    /// Leaves bytes to be written, behind all that were left before: all of them or none.
+    ///
+    /// What is left in one event, or before the writer's turn, goes in one write.
+    ///
+    /// # Errors
+    ///
+    /// [`PushError`]; what comes of it is [`WhenFull`].
+    pub fn push(&self, bytes: &[u8]) -> Result<(), PushError> {
+        let mut waiting = lock(&self.0.waiting);
+        if waiting.phase != Phase::Open {
+            return Err(PushError::Closed);
+        }
+        if waiting.push(bytes, self.0.limit) {
+            // A writer that is at work comes here by itself.
+            let is_idle = waiting.taken == 0;
+            let waker = is_idle.then(|| waiting.waker.take()).flatten();
+            drop(waiting);
+            wake_safely(waker);
+            return Ok(());
+        }
+        waiting.shed += 1;
+        if self.0.when_full == WhenFull::Close {
+            let rest = waiting.cut(PushError::Full);
+            let waker = waiting.waker.take();
+            drop(waiting);
+            drop(rest);
+            wake_safely(waker);
+        }
+        Err(PushError::Full)
+    }
+
+    /// Takes no more; what waits is written, and then the end of the stream. A peer that takes
+    /// nothing is not waited for for ever ([`Writing::linger`]).
+    pub fn close(&self) {
+        self.0.tell(|waiting| {
+            if waiting.phase == Phase::Open {
+                waiting.phase = Phase::Closed;
+            }
+        });
+    }
+
+    /// Drops what waits, and closes the connection both ways.
+    pub fn abort(&self) {
+        drop(self.0.tell(|waiting| waiting.cut(PushError::Closed)));
+    }
+
+    /// Whether nothing is taken any more.
+    pub fn is_closed(&self) -> bool {
+        lock(&self.0.waiting).phase != Phase::Open
+    }
+
+    /// How many bytes wait to be written.
+    pub fn unwritten(&self) -> usize {
+        let waiting = lock(&self.0.waiting);
+        waiting.taken + waiting.bytes.len()
+    }
+
+    /// How often there was no room.
+    pub fn shed(&self) -> u64 {
+        lock(&self.0.waiting).shed
+    }
+}
+
+impl Clone for WriteQueue {
+    fn clone(&self) -> Self {
+        lock(&self.0.waiting).handles += 1;
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl Drop for WriteQueue {
+    fn drop(&mut self) {
+        let mut waiting = lock(&self.0.waiting);
+        waiting.handles -= 1;
+        let is_last = waiting.handles == 0;
+        let waker = is_last.then(|| waiting.waker.take()).flatten();
+        drop(waiting);
+        wake_safely(waker);
+    }
+}
+
+impl fmt::Debug for WriteQueue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WriteQueue")
+            .field("unwritten", &self.unwritten())
+            .field("is_closed", &self.is_closed())
+            .finish_non_exhaustive()
+    }
+}
