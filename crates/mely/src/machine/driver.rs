@@ -54,6 +54,9 @@ pub(crate) trait Driver: Send + Sync {
         0
     }
 
+    /// Lets threads run that wait for this core.
+    fn let_others_run(&self) {}
+
     /// Ends the current or the next wait, from any thread.
     fn wake(&self);
 

@@ -3,6 +3,7 @@
 //! [`Worker::step`] is all there is to scheduling; the thread loop, and the
 //! simulator in its place, only call it and sleep when it says so.
 
+mod courtesy;
 mod ending;
 mod fifo;
 mod frame;
@@ -23,6 +24,7 @@ use core::ptr;
 
 use mely_sched::{CoreQueue, Ewma, ReadyColor, Ticketed, Worthiness};
 
+use self::courtesy::Courtesy;
 pub(crate) use self::frame::Frame;
 use self::steal::LOOK_BESIDE_TURNS;
 pub(crate) use self::thread::{new_color, note_awaits, run_worker, with_any_current, with_current};
@@ -115,6 +117,7 @@ pub(crate) struct Worker {
     holding: Cell<bool>,
     /// Numbers for fresh colors: the next, and the end of the block.
     fresh_ids: Cell<(u64, u64)>,
+    courtesy: Courtesy,
 }
 
 impl Worker {
@@ -160,6 +163,7 @@ impl Worker {
             searching: Cell::new(false),
             holding: Cell::new(false),
             fresh_ids: Cell::new((0, 0)),
+            courtesy: Courtesy::new(),
             shared,
         }
     }

@@ -128,7 +128,17 @@ impl Worker {
     /// them is ready, and lying down and getting up, with who wakes it meanwhile, costs
     /// more than a look.
     fn finds_readiness(&self) -> bool {
-        self.remote().driver.has_sources() && self.poll()
+        let driver = &self.remote().driver;
+        if !driver.has_sources() {
+            return false;
+        }
+        if self.courtesy.is_due() {
+            let begin = self.shared.clock.now();
+            driver.let_others_run();
+            let end = self.shared.clock.now();
+            self.courtesy.note_turn(end.saturating_duration_since(begin));
+        }
+        self.poll()
     }
 
     /// Sleeps until there may be something to run.
@@ -163,6 +173,8 @@ impl Worker {
         if !stay {
             remote.counts.parks.add(1);
             remote.driver.wait(&mut ready, timeout);
+            let slept = self.shared.clock.now().saturating_duration_since(now);
+            self.courtesy.note_sleep(slept);
         }
         remote.mailbox.open();
         self.searching.set(idle.get_up(self.index));

@@ -162,6 +162,10 @@ impl Driver for Reactor {
         posted
     }
 
+    fn let_others_run(&self) {
+        std::thread::yield_now();
+    }
+
     fn wake(&self) {
         // A full counter is as good as a written one.
         let _ = rustix::io::write(&self.wake, &1u64.to_ne_bytes());
