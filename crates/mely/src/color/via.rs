@@ -117,7 +117,8 @@ impl<T: Send + 'static> Via<'_, T> {
                     if let Err(refusal) = shared.admit(Poster::Outside, || room.take(color)) {
                         return Err(self.not_admitted(refusal, event));
                     }
-                    let posted = shared.post_from_outside(color, self.unweighed(event));
+                    let event = self.unweighed(event);
+                    let posted = worker::post_from_outside(shared, color, event);
                     if let Err(stopped) = posted {
                         shared.count_shed(Poster::Outside);
                         // SAFETY: as above.

@@ -2,7 +2,9 @@
 #![allow(unsafe_code)]
 
 pub(crate) mod handler;
+mod state;
 
+use core::borrow::Borrow;
 use core::cell::{Cell, UnsafeCell};
 use core::marker::PhantomData;
 use core::mem::{ManuallyDrop, MaybeUninit};
@@ -10,6 +12,7 @@ use core::ptr::NonNull;
 
 use mely_sched::{Link, Linked};
 
+pub(crate) use self::state::StatePtr;
 use crate::event::handler::{Handler, HandlerId, HandlerInfo, Kind, Weight};
 use crate::machine::prefetch;
 use crate::machine::probe::{self, Work};
@@ -52,8 +55,8 @@ struct VTable {
     run: unsafe fn(Event, &NodePool, Place<'_>),
     /// Drops the closure in place.
     drop: unsafe fn(NonNull<Node>),
-    /// What a closure of this type is, as an event of a handler or of none.
-    kind: fn(Option<&'static Handler>) -> Kind,
+    /// What the event is of.
+    kind: unsafe fn(&Node) -> Kind,
 }
 
 /// Where an event is run, as the layers above know it; here nobody looks inside.
@@ -79,7 +82,12 @@ impl<'a> Place<'a> {
 }
 
 /// What an event calls. The layer of colors says what closures are, and what they are told.
-pub(crate) trait Call<T>: Send + 'static {
+pub(crate) trait Call<T>: Sized + Send + 'static {
+    /// What an event of it is of that was posted as one of `handler` or of none.
+    fn kind(&self, handler: Option<&'static Handler>) -> Kind {
+        Kind::of::<Self>(handler)
+    }
+
     /// Calls it on the state of the color.
     ///
     /// # Safety
@@ -122,49 +130,6 @@ impl mely_sched::Event for Event {
         self.node().weight.get().time_left_cycles
     }
 }
-
-/// State that lives as long as its color, as an event carries it.
-///
-/// It lends `&mut T`, so it must not be taken for one of a `T` that lives longer or
-/// shorter: it is invariant.
-pub(crate) struct StatePtr<T>(NonNull<T>, PhantomData<*mut T>);
-
-impl<T> StatePtr<T> {
-    pub(crate) const fn new(state: NonNull<T>) -> Self {
-        Self(state, PhantomData)
-    }
-
-    /// The state of a color that has none of this type: `T` has no size.
-    pub(crate) const fn dangling() -> Self {
-        const { assert!(size_of::<T>() == 0) };
-        Self::new(NonNull::dangling())
-    }
-
-    /// The state.
-    ///
-    /// # Safety
-    ///
-    /// The color has not ended, and nobody else reaches the state meanwhile.
-    #[inline]
-    pub(crate) unsafe fn as_mut(&mut self) -> &mut T {
-        // SAFETY: the caller's word.
-        unsafe { self.0.as_mut() }
-    }
-}
-
-impl<T> Clone for StatePtr<T> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<T> Copy for StatePtr<T> {}
-
-// SAFETY: the pointer is dereferenced only by events of the color that owns the
-// state, one at a time; `T: Send` makes that sound on any thread.
-unsafe impl<T: Send> Send for StatePtr<T> {}
-// SAFETY: a shared `StatePtr` gives no access to the state.
-unsafe impl<T: Send> Sync for StatePtr<T> {}
 
 #[repr(C)]
 struct Payload<T, F> {
@@ -226,6 +191,18 @@ impl Event {
         Self(node)
     }
 
+    /// An event of the same handler that stands for this one: what `hold` makes of it has it,
+    /// and runs it. On whatever color that is posted to, this one belongs there.
+    pub(crate) fn held_by<C: Call<()>>(
+        self,
+        pool: Option<&NodePool>,
+        hold: impl FnOnce(Self) -> C,
+    ) -> Self {
+        let (handler, weight) = (self.node().handler, self.node().weight.get());
+        let nothing = StatePtr::dangling();
+        Self::new(pool, handler, weight, nothing, hold(self))
+    }
+
     /// Runs the closure on its state; the node goes to `pool`, that of the worker,
     /// before the closure runs, so that its first post finds it warm.
     ///
@@ -266,7 +243,8 @@ impl Event {
     /// What the event was posted as.
     pub(crate) fn kind(&self) -> Kind {
         let node = self.node();
-        (node.vtable.kind)(node.handler)
+        // SAFETY: `kind` is of the type that the node was made with.
+        unsafe { (node.vtable.kind)(node) }
     }
 
     /// The descriptor of its handler, or one made from the type of the closure.
@@ -370,12 +348,12 @@ where
     const INLINE: &'static VTable = &VTable {
         run: Self::run_inline,
         drop: Self::drop_as::<Payload<T, F>>,
-        kind: Kind::of::<F>,
+        kind: Self::kind_of::<Payload<T, F>>,
     };
     const BOXED: &'static VTable = &VTable {
         run: Self::run_boxed,
         drop: Self::drop_as::<Box<Payload<T, F>>>,
-        kind: Kind::of::<F>,
+        kind: Self::kind_of::<Box<Payload<T, F>>>,
     };
 
     unsafe fn run_inline(event: Event, pool: &NodePool, place: Place<'_>) {
@@ -391,6 +369,12 @@ where
         let Payload { state, call } = *boxed;
         // SAFETY: passed on from the caller.
         unsafe { call.call(state, place) };
+    }
+
+    unsafe fn kind_of<P: Borrow<Payload<T, F>>>(node: &Node) -> Kind {
+        // SAFETY: nodes with this table hold `P`; who has the event alone reaches it.
+        let payload = unsafe { &*node.payload.get().cast::<P>() };
+        payload.borrow().call.kind(node.handler)
     }
 
     unsafe fn drop_as<P>(node: NonNull<Node>) {
