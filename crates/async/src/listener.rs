@@ -147,7 +147,7 @@ impl<L: ListenerSocket> Listener<L> {
     /// let rt = mely::Runtime::builder().workers(1).build()?;
     /// let listener = TcpListener::bind("127.0.0.1:0")?;
     /// let address = listener.local_addr()?;
-    /// let peer = rt.fresh_color().spawn(async move {
+    /// let peer = rt.new_color().spawn(async move {
     ///     let (_stream, peer) = listener.incoming().next().await?;
     ///     Ok::<_, std::io::Error>(peer)
     /// });

@@ -43,7 +43,7 @@ impl Drop for Answers {
 ///
 /// ```
 /// let rt = mely::Runtime::builder().workers(1).build()?;
-/// let found = rt.fresh_color().spawn(mely_async::lookup_host("127.0.0.1:80"));
+/// let found = rt.new_color().spawn(mely_async::lookup_host("127.0.0.1:80"));
 /// assert_eq!(found.wait()??, ["127.0.0.1:80".parse()?]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```

@@ -19,12 +19,12 @@ use crate::socket::Socket;
 /// let rt = mely::Runtime::builder().workers(1).build()?;
 /// let echo = UdpSocket::bind("127.0.0.1:0")?;
 /// let address = echo.local_addr()?;
-/// let echoed = rt.fresh_color().spawn(async move {
+/// let echoed = rt.new_color().spawn(async move {
 ///     let mut bytes = [0; 64];
 ///     let (count, peer) = echo.recv_from(&mut bytes).await?;
 ///     echo.send_to(&bytes[..count], peer).await
 /// });
-/// let asked = rt.fresh_color().spawn(async move {
+/// let asked = rt.new_color().spawn(async move {
 ///     let socket = UdpSocket::bind("127.0.0.1:0")?;
 ///     socket.connect(address)?;
 ///     socket.send(b"hello").await?;

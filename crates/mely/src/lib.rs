@@ -12,9 +12,9 @@
 //! let rt = mely::Runtime::new()?;                  // one worker per core
 //! let account = rt.colored(0i64);                  // state + its own fresh color
 //! for amount in [5, 7, -2] {
-//!     account.post(move |balance, _cx| *balance += amount); // serial per color
+//!     account.post(move |balance, _cx| *balance += amount)?; // serial per color
 //! }
-//! let balance = account.with(|balance| *balance);  // from any thread
+//! let balance = account.blocking_with(|balance| *balance); // from any thread
 //! assert_eq!(balance, 10);
 //! rt.shutdown(Duration::from_secs(5))?;            // drains, and reports what it could not
 //! # Ok(())
@@ -25,9 +25,9 @@
 //! |---|---|
 //! | own state without a lock | [`Handle::colored`], [`Colored`] |
 //! | run something later, in order | [`Colored::post`], [`Context::post`] |
-//! | bound what waits | [`ColorOptions::capacity`], [`Colored::try_post`] |
+//! | bound what waits | [`ColorOptions::capacity`], [`PostError::Full`] |
 //! | run something after a while | [`Colored::post_after`], [`Timer`] |
-//! | get a result, from async code or a thread | [`Colored::call`], [`Colored::with`] |
+//! | get a result, from async code or a thread | [`Colored::call`], [`Colored::blocking_with`] |
 //! | run a future under a color, which may reach its state | [`Colored::spawn`], [`Colored::spawn_with`] |
 //! | do something again and again | [`Colored::post_every`] |
 //! | end a color, or many and their tasks together | [`Colored::stop`], [`Group`] |
@@ -60,13 +60,15 @@ mod trace;
 mod worker;
 
 pub use cell::OnPanic;
-pub use color::context::Context;
+#[allow(deprecated)]
+pub use color::before::Via;
+pub use color::context::{Context, ContextWithHandler};
 pub use color::error::{CallError, PostError};
 pub use color::group::{Group, GroupOver};
 pub use color::options::{ColorOptions, NoSuchWorker};
 pub use color::reply::Reply;
 pub use color::state::TaskState;
-pub use color::{Color, Colored, Pending, Via, WeakColored};
+pub use color::{Color, Colored, Pending, WeakColored, WithHandler};
 pub use event::handler::{HANDLERS_MAX, Handler};
 pub use machine::affinity::{Affinity, UnknownAffinity};
 pub use machine::region::{Access, Region};

@@ -242,7 +242,7 @@ fn loom_post_wakes_a_sleeping_worker() {
         let gate = Gate::new();
         for value in [1, 2] {
             let gate = Arc::clone(&gate);
-            color.post(move |state, _cx| {
+            color.post_or_shed(move |state, _cx| {
                 state.add(value);
                 gate.pass();
             });
@@ -263,7 +263,7 @@ fn loom_two_posters_one_worker() {
         let gate = Gate::new();
         let post = |color: &Colored<Watched>, gate: &Arc<Gate>, value| {
             let gate = Arc::clone(gate);
-            color.post(move |state, _cx| {
+            color.post_or_shed(move |state, _cx| {
                 state.add(value);
                 gate.pass();
             });
@@ -291,12 +291,12 @@ fn work_behind_a_long_event(policy: Policy) {
     let (held, waiting) = (colored(&shared, 0, ()), colored(&shared, 0, Watched::new()));
     let (gate, done) = (Gate::new(), Gate::new());
     let (gate_held, done_held) = (Arc::clone(&gate), Arc::clone(&done));
-    held.post(move |(), _cx| {
+    held.post_or_shed(move |(), _cx| {
         gate_held.wait_for(1);
         done_held.pass();
     });
     let gate_waiting = Arc::clone(&gate);
-    waiting.post(move |state, _cx| {
+    waiting.post_or_shed(move |state, _cx| {
         state.add(1);
         gate_waiting.pass();
     });
@@ -314,8 +314,8 @@ fn loom_post_across_workers() {
         let (from, to) = (colored(&shared, 0, ()), colored(&shared, 1, Watched::new()));
         let gate = Gate::new();
         let (to_there, gate_there) = (to.clone(), Arc::clone(&gate));
-        from.post(move |(), _cx| {
-            to_there.post(move |state, _cx| {
+        from.post_or_shed(move |(), _cx| {
+            to_there.post_or_shed(move |state, _cx| {
                 state.add(1);
                 gate_there.pass();
             });
@@ -334,7 +334,7 @@ fn loom_stop_while_posting() {
         let worker = start(&shared, 0);
         let color = colored(&shared, 0, Watched::new());
         let poster = thread::spawn(move || {
-            color.post(|state, _cx| {
+            color.post_or_shed(|state, _cx| {
                 state.add(1);
             });
         });

@@ -44,9 +44,11 @@ fn post_round(cx: &mut Context<'_, u64>) {
     for event in 0..ROUND {
         if event % 50 == 49 {
             let cycles = 10_000 + event * 7919 % 40_001;
-            cx.post_fresh_via(&LONG, move |(), cx| cx.spend(cycles));
+            cx.with_handler(&LONG)
+                .post_parallel(move |(), cx| cx.spend(cycles));
         } else {
-            cx.post_fresh_via(&SHORT, |(), cx| cx.spend(100));
+            cx.with_handler(&SHORT)
+                .post_parallel(|(), cx| cx.spend(100));
         }
     }
 }
@@ -63,9 +65,9 @@ fn run(policy: Policy, rounds: u64, order: Order, memory: &str) -> Result<(), Bo
     }
     settings.order = order;
     let simulation = Simulation::new(Builder::default().policy(policy), settings)?;
-    let source = simulation.handle().color_options().home(0).colored(0)?;
+    let source = simulation.handle().color_options().start_on(0).colored(0)?;
     let round = || {
-        source.post(|_, cx| post_round(cx));
+        source.post_or_shed(|_, cx| post_round(cx));
         simulation.run_until_idle()
     };
     round()?;

@@ -206,7 +206,7 @@ impl<L: ListenerSocket> Listener<L> {
             options,
             connection,
         };
-        let ended = handle.fresh_color().spawn(server.run(self));
+        let ended = handle.new_color().spawn(server.run(self));
         Serving {
             ended,
             counts,
@@ -287,11 +287,11 @@ impl Colors {
             self.homes = 1..self.handle.workers();
             0
         });
-        let options = self.handle.color_options().home(home);
+        let options = self.handle.color_options().start_on(home);
         // There is such a worker; wherever it is otherwise, it is a color.
         options
-            .fresh()
-            .unwrap_or_else(|_| self.handle.fresh_color())
+            .new_color()
+            .unwrap_or_else(|_| self.handle.new_color())
     }
 }
 

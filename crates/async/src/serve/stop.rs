@@ -20,7 +20,7 @@ struct Waiters {
 /// ```
 /// let rt = mely::Runtime::builder().workers(1).build()?;
 /// let stop = mely_async::Stop::new();
-/// let waits = rt.fresh_color().spawn(stop.stopped());
+/// let waits = rt.new_color().spawn(stop.stopped());
 /// stop.stop();
 /// assert_eq!(waits.wait(), Ok(()));
 /// # Ok::<(), Box<dyn std::error::Error>>(())

@@ -45,13 +45,13 @@ pub struct Stream<S: StreamSocket>(pub(crate) Socket<S>);
 /// let rt = mely::Runtime::builder().workers(2).build()?;
 /// let listener = TcpListener::bind("127.0.0.1:0")?;
 /// let address = listener.local_addr()?;
-/// let echoed = rt.fresh_color().spawn(async move {
+/// let echoed = rt.new_color().spawn(async move {
 ///     let (mut stream, _peer) = listener.accept().await?;
 ///     let mut bytes = [0; 5];
 ///     stream.read_exact(&mut bytes).await?;
 ///     stream.write_all(&bytes).await
 /// });
-/// let asked = rt.fresh_color().spawn(async move {
+/// let asked = rt.new_color().spawn(async move {
 ///     let mut stream = TcpStream::connect(address).await?;
 ///     stream.write_all(b"hello").await?;
 ///     let mut answer = [0; 5];

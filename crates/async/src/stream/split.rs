@@ -53,12 +53,12 @@ impl<S: StreamSocket> Stream<S> {
     /// let rt = mely::Runtime::builder().workers(2).build()?;
     /// let (mut here, there) = UnixStream::pair()?;
     /// let (mut reads, mut writes) = there.into_split();
-    /// let reader = rt.fresh_color().spawn(async move {
+    /// let reader = rt.new_color().spawn(async move {
     ///     let mut bytes = [0; 3];
     ///     reads.read_exact(&mut bytes).await.map(|()| bytes)
     /// });
-    /// let writer = rt.fresh_color().spawn(async move { writes.write_all(b"you").await });
-    /// let both = rt.fresh_color().spawn(async move {
+    /// let writer = rt.new_color().spawn(async move { writes.write_all(b"you").await });
+    /// let both = rt.new_color().spawn(async move {
     ///     here.write_all(b"me!").await?;
     ///     let mut bytes = [0; 3];
     ///     here.read_exact(&mut bytes).await.map(|()| bytes)

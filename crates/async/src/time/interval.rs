@@ -36,7 +36,7 @@ pub struct Interval {
 /// ```
 /// use std::time::Duration;
 /// let rt = mely::Runtime::builder().workers(1).build()?;
-/// let ticks = rt.fresh_color().spawn(async {
+/// let ticks = rt.new_color().spawn(async {
 ///     let mut interval = mely_async::interval(Duration::from_millis(1));
 ///     let first = interval.tick().await?;
 ///     Ok::<_, mely_async::Error>((first, interval.tick().await?))

@@ -66,7 +66,9 @@ impl Armed {
         let color = Color::current().ok_or(Error::OutsideColor)?;
         let alarm = Arc::new(Mutex::new(Alarm::Waits(None)));
         let ring = Ring(Some(Arc::clone(&alarm)));
-        let timer = color.via(&SLEEP).post_at(at, move |(), _cx| ring.ring());
+        let timer = color
+            .with_handler(&SLEEP)
+            .post_at(at, move |(), _cx| ring.ring());
         Ok(Self {
             at,
             color,
@@ -132,7 +134,7 @@ pub struct Sleep {
 /// ```
 /// use std::time::Duration;
 /// let rt = mely::Runtime::builder().workers(1).build()?;
-/// let slept = rt.fresh_color().spawn(mely_async::sleep(Duration::from_millis(1)));
+/// let slept = rt.new_color().spawn(mely_async::sleep(Duration::from_millis(1)));
 /// assert_eq!(slept.wait()?, Ok(()));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```

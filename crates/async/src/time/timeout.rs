@@ -14,7 +14,7 @@ use crate::error::Error;
 /// use std::time::Duration;
 /// use mely_async::{Error, timeout};
 /// let rt = mely::Runtime::builder().workers(1).build()?;
-/// let late = rt.fresh_color().spawn(async {
+/// let late = rt.new_color().spawn(async {
 ///     timeout(Duration::from_millis(1), std::future::pending::<()>()).await
 /// });
 /// assert_eq!(late.wait()?, Err(Error::Elapsed));

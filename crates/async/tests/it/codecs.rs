@@ -11,7 +11,7 @@ use crate::support::{colored, pattern, tcp_pair};
 fn lines_go_to_and_fro() {
     colored(|rt| async move {
         let (here, there) = tcp_pair().await.expect("a pair");
-        let echo = rt.fresh_color().spawn(async move {
+        let echo = rt.new_color().spawn(async move {
             let mut lines = Framed::new(there, LinesCodec::new_with_max_length(100));
             while let Some(line) = lines.next().await {
                 let answer = match line {
@@ -47,7 +47,7 @@ fn frames_of_any_length_go_through_halves() {
         let (reads, _writes) = there.into_split();
         let (_reads, writes) = here.into_split();
         let lengths = [0, 1, 100, 8191, 8192, 8193, 300_000, 1 << 20, 3];
-        let sends = rt.fresh_color().spawn(async move {
+        let sends = rt.new_color().spawn(async move {
             let mut frames = FramedWrite::new(writes, LengthDelimitedCodec::new());
             for length in lengths {
                 frames.send(Bytes::from(pattern(length))).await?;
@@ -106,9 +106,9 @@ fn much_is_copied_both_ways_at_once() {
         let (mut here, mut there) = tcp_pair().await.expect("a pair");
         let (mut far, mut end) = UnixStream::pair().expect("a pair");
         let proxy = rt
-            .fresh_color()
+            .new_color()
             .spawn(async move { tokio::io::copy_bidirectional(&mut there, &mut far).await });
-        let echo = rt.fresh_color().spawn(async move {
+        let echo = rt.new_color().spawn(async move {
             let (mut reads, mut writes) = end.split();
             tokio::io::copy(&mut reads, &mut writes).await?;
             writes.shutdown().await

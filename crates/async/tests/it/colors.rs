@@ -45,7 +45,7 @@ fn a_stream_that_waited_under_a_color_does_not_wait_outside() {
     bounded(|| {
         let rt = runtime(1);
         let (here, mut there) = UnixStream::pair().expect("a pair");
-        let waited = rt.fresh_color().spawn(async move {
+        let waited = rt.new_color().spawn(async move {
             assert!(there.read(&mut [0; 1]).now_or_never().is_none());
             there
         });
@@ -54,7 +54,7 @@ fn a_stream_that_waited_under_a_color_does_not_wait_outside() {
         assert!(is_outside(&error), "{error}");
         drop(here);
         let at_last = rt
-            .fresh_color()
+            .new_color()
             .spawn(async move { there.read(&mut [0; 1]).await });
         assert_eq!(at_last.wait().expect("it ends").expect("the end"), 0);
     });
@@ -74,7 +74,7 @@ fn a_stream_follows_to_the_color_that_polls_it() {
         let mut ends = Vec::new();
         for round in 0..20 {
             let (color, is_ended) = seen_color(&rt);
-            let beside = rt.fresh_color();
+            let beside = rt.new_color();
             let waits = color.spawn(async move {
                 let mut byte = [0; 1];
                 // It waits here, and so it is watched with this color now.
@@ -107,7 +107,7 @@ fn listeners_and_sleeps_go_from_color_to_color() {
         let address = listener.local_addr().expect("an address");
         let mut nap = Box::pin(sleep(Duration::from_millis(30)));
         for _ in 0..10 {
-            let waits = rt.fresh_color().spawn(async move {
+            let waits = rt.new_color().spawn(async move {
                 assert!(listener.accept().now_or_never().is_none());
                 let polled = nap.as_mut().now_or_never();
                 assert!(polled.is_none_or(|slept| slept.is_ok()));
@@ -115,7 +115,7 @@ fn listeners_and_sleeps_go_from_color_to_color() {
             });
             (listener, nap) = waits.wait().expect("it ends");
         }
-        let accepts = rt.fresh_color().spawn(async move {
+        let accepts = rt.new_color().spawn(async move {
             nap.await.expect("it ends");
             listener.accept().await.map(|_| ())
         });
@@ -134,7 +134,7 @@ fn a_half_goes_on_when_the_color_of_the_other_has_ended() {
         let (waits, has_waited) = std::sync::mpsc::channel();
         let also_waits = waits.clone();
         // It is watched with a color of a runtime that ends.
-        let fills = rt.fresh_color().spawn(async move {
+        let fills = rt.new_color().spawn(async move {
             while let Some(wrote) = writes.as_stream().writable().now_or_never() {
                 wrote.expect("no error");
                 let _ = writes.as_stream().try_write(&[0; 4096]);
@@ -145,7 +145,7 @@ fn a_half_goes_on_when_the_color_of_the_other_has_ended() {
             wait.await
         });
         has_waited.recv().expect("it has begun to wait");
-        let reader = other.fresh_color().spawn(async move {
+        let reader = other.new_color().spawn(async move {
             let mut byte = [0; 1];
             let mut read = Box::pin(reads.read_exact(&mut byte));
             assert!(futures::poll!(read.as_mut()).is_pending());
@@ -157,7 +157,7 @@ fn a_half_goes_on_when_the_color_of_the_other_has_ended() {
         rt.shutdown(Duration::from_secs(10)).expect("it ends");
         assert!(fills.wait().is_err(), "its task ended with the runtime");
         let writes = other
-            .fresh_color()
+            .new_color()
             .spawn(async move { here.write_all(b"x").await.map(|()| here) });
         assert_eq!(reader.wait().expect("it ends").expect("a byte"), *b"x");
         drop(writes.wait());
@@ -167,7 +167,7 @@ fn a_half_goes_on_when_the_color_of_the_other_has_ended() {
 #[test]
 fn tasks_of_one_color_are_polled_under_it() {
     let same = colored(|rt| async move {
-        let color = rt.fresh_color();
+        let color = rt.new_color();
         let found = color.spawn(async {
             sleep(Duration::from_millis(1)).await.expect("a timer");
             Color::current()

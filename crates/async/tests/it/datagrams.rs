@@ -20,7 +20,7 @@ fn socket() -> (UdpSocket, SocketAddr) {
 fn datagrams_echo() {
     colored(|rt| async move {
         let ((echo, to), (asks, from)) = (socket(), socket());
-        let echoed = rt.fresh_color().spawn(async move {
+        let echoed = rt.new_color().spawn(async move {
             let mut bytes = [0; 128];
             for _ in 0..100 {
                 let (count, peer) = echo.recv_from(&mut bytes).await?;
@@ -49,7 +49,7 @@ fn each_of_many_that_wait_gets_a_datagram() {
         let waiting: Vec<_> = (0..20)
             .map(|_| {
                 let receives = Arc::clone(&receives);
-                rt.fresh_color().spawn(async move {
+                rt.new_color().spawn(async move {
                     let mut byte = [0; 1];
                     receives.recv_from(&mut byte).await.map(|_| byte[0])
                 })
@@ -92,7 +92,7 @@ fn a_socket_that_two_colors_wait_for_outlives_one_of_them() {
             let (socket, to) = socket();
             let socket = Arc::new(socket);
             let options = rt.color_options().on_panic(OnPanic::PoisonColor);
-            let (first, second) = (options.fresh().expect("no home"), rt.fresh_color());
+            let (first, second) = (options.new_color().expect("no home"), rt.new_color());
             let shared = Arc::clone(&socket);
             let mut waits = Box::pin(async move {
                 let mut bytes = [0; 4];

@@ -72,7 +72,7 @@ fn who_accepts_alone_is_told_that_descriptors_ran_out() {
                 let mut taken = take_all();
                 drop(taken.pop());
                 let mut client = Client::connect(address).expect("it listens");
-                let accepted = rt.fresh_color().spawn(async move {
+                let accepted = rt.new_color().spawn(async move {
                     let error = listener.accept().await.expect_err("no descriptor is left");
                     drop(taken);
                     // The connection has waited: no edge will tell of it again.
@@ -84,7 +84,7 @@ fn who_accepts_alone_is_told_that_descriptors_ran_out() {
                 client.write_all(b"x").expect("room");
                 let mut stream: TcpStream = stream;
                 let read = rt
-                    .fresh_color()
+                    .new_color()
                     .spawn(async move { stream.read(&mut [0; 8]).await });
                 assert_eq!(read.wait().expect("it ends").expect("a byte"), 1);
             });

@@ -18,7 +18,7 @@ fn what_waits_is_dropped_with_the_runtime() {
         let listener = TcpListener::from_std(std_listener).expect("a listener");
         let mut client = std::net::TcpStream::connect(address).expect("it listens");
         let (alive, is_dropped) = dropped();
-        let waits = rt.fresh_color().spawn(async move {
+        let waits = rt.new_color().spawn(async move {
             let _alive = alive;
             let (mut stream, _) = listener.accept().await.expect("a connection");
             let udp = UdpSocket::bind("127.0.0.1:0").expect("a socket");
@@ -54,7 +54,7 @@ fn a_stream_that_outlives_its_runtime_works_in_another_one() {
         let (mut here, mut there) = UnixStream::pair().expect("a pair");
         for _ in 0..5 {
             let rt = runtime(1);
-            let waits = rt.fresh_color().spawn(async move {
+            let waits = rt.new_color().spawn(async move {
                 assert!(there.read(&mut [0; 1]).now_or_never().is_none());
                 here.write_all(b"x").await.expect("room");
                 there.read_exact(&mut [0; 1]).await.expect("a byte");
@@ -73,7 +73,7 @@ fn a_task_that_ends_closes_what_it_has() {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a listener");
         let address = listener.local_addr().expect("an address");
         for _ in 0..20 {
-            let connects = rt.fresh_color().spawn(async move {
+            let connects = rt.new_color().spawn(async move {
                 let mut stream = TcpStream::connect(address).await.expect("it listens");
                 // It waited, and is watched.
                 assert!(stream.read(&mut [0; 1]).now_or_never().is_none());
@@ -93,7 +93,7 @@ fn a_connection_of_a_color_that_was_stopped_or_poisoned_is_closed() {
             let rt = runtime(2);
             let (mut peer, ours) = std::os::unix::net::UnixStream::pair().expect("a pair");
             let options = rt.color_options().on_panic(OnPanic::PoisonColor);
-            let session = options.fresh().expect("no home");
+            let session = options.new_color().expect("no home");
             let (alive, is_dropped) = dropped();
             let (mut echo, reading) = (
                 UnixStream::from_std(ours).expect("a socket"),
@@ -111,7 +111,7 @@ fn a_connection_of_a_color_that_was_stopped_or_poisoned_is_closed() {
             match by_panic {
                 false => session.stop(Pending::Run),
                 true => {
-                    let panicked = session.try_with(|()| -> () {
+                    let panicked = session.try_blocking_with(|()| -> () {
                         std::panic::resume_unwind(Box::new("planted by a test"))
                     });
                     assert!(panicked.is_err());

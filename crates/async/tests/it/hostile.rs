@@ -130,9 +130,9 @@ fn a_waker_may_poll_what_woke_it() {
 fn a_future_may_drop_the_runtime_that_runs_it() {
     bounded(|| {
         let rt = Box::new(runtime(2));
-        let color = rt.fresh_color();
+        let color = rt.new_color();
         let (mut here, mut there) = UnixStream::pair().expect("a pair");
-        let waits = rt.fresh_color().spawn(async move {
+        let waits = rt.new_color().spawn(async move {
             let mut byte = [0; 1];
             there.read(&mut byte).await.map(|_| there)
         });
@@ -157,11 +157,11 @@ fn a_panic_drops_the_stream_of_its_task() {
     bounded(|| {
         let rt = runtime(1);
         let (mut here, mut there) = UnixStream::pair().expect("a pair");
-        let panics = rt.fresh_color().spawn(async move {
+        let panics = rt.new_color().spawn(async move {
             assert_eq!(there.read(&mut [0; 1]).await.ok(), Some(1));
             silent_panic();
         });
-        let sees_end = rt.fresh_color().spawn(async move {
+        let sees_end = rt.new_color().spawn(async move {
             here.write_all(b"x").await?;
             here.read(&mut [0; 1]).await
         });

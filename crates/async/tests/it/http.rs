@@ -101,7 +101,7 @@ fn bodies_come_back(version: Version) {
         let serving = serve_http(listener, &rt, service_fn(echo));
         let clients: Vec<_> = (0..8)
             .map(|_| {
-                rt.fresh_color().spawn(async move {
+                rt.new_color().spawn(async move {
                     let mut sender = Sender::connect(version, address).await;
                     for length in [0, 1, 1000, 100_000, 1 << 20] {
                         let sent = pattern(length);
@@ -140,7 +140,7 @@ fn streams_of_http_2_run_under_the_color_of_their_connection() {
             Ok::<_, Infallible>(Response::new(Full::<Bytes>::from(color.to_string())))
         });
         let serving = serve_http(listener, &rt, tells);
-        let asked = rt.fresh_color().spawn(async move {
+        let asked = rt.new_color().spawn(async move {
             let Sender::Two(sender) = Sender::connect(Version::Two, address).await else {
                 unreachable!("it is asked for");
             };
@@ -178,7 +178,7 @@ fn axum_serves_state_that_a_color_owns() {
         let serving = serve_http(listener, &rt, router);
         let clients: Vec<_> = [Version::One, Version::Two, Version::One, Version::Two]
             .map(|version| {
-                rt.fresh_color().spawn(async move {
+                rt.new_color().spawn(async move {
                     let mut sender = Sender::connect(version, address).await;
                     for _ in 0..50 {
                         let (status, _) = sender.ask("/add/3", Vec::new()).await;
@@ -193,7 +193,7 @@ fn axum_serves_state_that_a_color_owns() {
         for client in clients {
             assert_eq!(client.wait().expect("it ends"), StatusCode::NOT_FOUND);
         }
-        assert_eq!(sum.with(|sum| *sum), 4 * 50 * 3);
+        assert_eq!(sum.blocking_with(|sum| *sum), 4 * 50 * 3);
         end(serving);
     });
 }
@@ -216,7 +216,7 @@ fn towers_layers_are_served() {
                 Ok::<_, Infallible>(Response::new(Full::<Bytes>::from(seen.to_string())))
             });
         let serving = serve_http_with(listener, &rt, ServeOptions::new(), service);
-        let asked = rt.fresh_color().spawn(async move {
+        let asked = rt.new_color().spawn(async move {
             let mut sender = Sender::connect(Version::One, address).await;
             sender.ask("/", Vec::new()).await.1
         });
@@ -242,7 +242,7 @@ fn a_server_that_stops_finishes_the_request_that_it_has() {
             }
         });
         let serving = serve_http(listener, &rt, slow);
-        let asked = rt.fresh_color().spawn(async move {
+        let asked = rt.new_color().spawn(async move {
             let mut sender = Sender::connect(Version::One, address).await;
             sender.ask("/", Vec::new()).await.1
         });

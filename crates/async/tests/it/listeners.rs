@@ -16,7 +16,7 @@ fn many_may_accept_from_one_listener() {
         let accepts: Vec<_> = (0..20)
             .map(|_| {
                 let listener = Arc::clone(&listener);
-                rt.fresh_color()
+                rt.new_color()
                     .spawn(async move { listener.accept().await.map(|(_, peer)| peer) })
             })
             .collect();
@@ -115,7 +115,7 @@ fn who_connects_to_a_full_unix_listener_waits_for_room() {
         // Room for two.
         rustix::net::listen(&listener, 1).expect("a listener");
         let connects: Vec<_> = (0..10)
-            .map(|_| rt.fresh_color().spawn(UnixStream::connect(path.clone())))
+            .map(|_| rt.new_color().spawn(UnixStream::connect(path.clone())))
             .collect();
         let listener = UnixListener::from_std(listener).expect("a listener");
         let mut peers = Vec::new();

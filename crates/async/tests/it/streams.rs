@@ -43,7 +43,7 @@ async fn asks<S: StreamSocket>(mut stream: Stream<S>) -> io::Result<()> {
 fn tcp_streams_echo() {
     let echoed = colored(|rt| async move {
         let (here, there) = tcp_pair().await?;
-        let echoed = rt.fresh_color().spawn(echo(there));
+        let echoed = rt.new_color().spawn(echo(there));
         asks(here).await?;
         echoed.await.expect("the echo ends")
     });
@@ -54,7 +54,7 @@ fn tcp_streams_echo() {
 fn unix_streams_echo() {
     let echoed = colored(|rt| async move {
         let (here, there) = UnixStream::pair()?;
-        let echoed = rt.fresh_color().spawn(echo(there));
+        let echoed = rt.new_color().spawn(echo(there));
         asks(here).await?;
         echoed.await.expect("the echo ends")
     });
@@ -111,7 +111,7 @@ fn who_writes_waits_for_a_peer_that_does_not_read() {
             Either::Right((_, write)) => write,
         };
         let (reads, _writes) = there.into_split();
-        let counted = rt.fresh_color().spawn(count_all(reads));
+        let counted = rt.new_color().spawn(count_all(reads));
         drop(write.await.expect("all is written"));
         (
             wrote,
@@ -131,13 +131,13 @@ fn halves_live_under_colors_of_their_own() {
         let all = pattern(MUCH);
         let writes = {
             let all = all.clone();
-            rt.fresh_color()
+            rt.new_color()
                 .spawn(async move { here_writes.write_all(&all).await })
         };
         let back = rt
-            .fresh_color()
+            .new_color()
             .spawn(async move { there_writes.write_all(&all).await });
-        let counts = [here_reads, there_reads].map(|half| rt.fresh_color().spawn(count_all(half)));
+        let counts = [here_reads, there_reads].map(|half| rt.new_color().spawn(count_all(half)));
         for count in counts {
             assert_eq!(count.await.expect("it ends").expect("no error"), MUCH);
         }

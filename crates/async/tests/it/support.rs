@@ -48,7 +48,7 @@ where
     bounded(move || {
         let rt = runtime(2);
         let future = future(Handle::clone(&rt));
-        rt.fresh_color().spawn(future).wait().expect("it ends")
+        rt.new_color().spawn(future).wait().expect("it ends")
     })
 }
 

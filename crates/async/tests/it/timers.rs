@@ -45,13 +45,13 @@ fn a_sleep_that_is_dropped_cancels_its_event() {
     bounded(|| {
         let rt = runtime(1);
         let before = rt.metrics().events;
-        let polled = rt.fresh_color().spawn(async {
+        let polled = rt.new_color().spawn(async {
             for _ in 0..100 {
                 assert!(sleep(LONG).now_or_never().is_none());
             }
         });
         polled.wait().expect("it ends");
-        rt.settle();
+        rt.wait_idle();
         let after = rt.metrics().events;
         assert_eq!(after.cancelled - before.cancelled, 100);
         assert_eq!(after.pending(), 0);
@@ -135,7 +135,7 @@ fn ticks_are_due_at_equal_distances() {
 fn who_sleeps_again_and_again_does_not_hold_a_shutdown_up() {
     bounded(|| {
         let rt = runtime(1);
-        let naps = rt.fresh_color().spawn(async {
+        let naps = rt.new_color().spawn(async {
             let (begun, mut first) = (Instant::now(), true);
             loop {
                 // Whatever it says: the next one.
@@ -158,7 +158,7 @@ fn too_many_timers_are_told() {
             .timers_max(10)
             .build()
             .expect("a runtime");
-        let slept = rt.fresh_color().spawn(async {
+        let slept = rt.new_color().spawn(async {
             let mut naps: Vec<_> = (0..11).map(|_| Box::pin(sleep(LONG))).collect();
             let mut polls = Vec::new();
             for _ in 0..2 {

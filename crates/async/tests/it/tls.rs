@@ -52,7 +52,7 @@ fn what_is_sent_over_tls_comes_back() {
         let clients: Vec<_> = (0..10)
             .map(|number| {
                 let connector = connector.clone();
-                rt.fresh_color().spawn(async move {
+                rt.new_color().spawn(async move {
                     let stream = TcpStream::connect(address).await?;
                     let name = ServerName::try_from("localhost").expect("a name");
                     let stream = connector.connect(name, stream).await?;

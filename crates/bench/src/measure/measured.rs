@@ -169,11 +169,11 @@ mod tests {
     fn whole_rounds_are_measured() {
         let rt = mely::Runtime::builder().workers(1).build().unwrap();
         let (window, outcome) = Window::new(Duration::from_millis(1), &[NAME]);
-        let color = rt.fresh_color();
+        let color = rt.new_color();
         let mut rounds = 0;
         loop {
-            (0..100).for_each(|_| color.via(&WORK).post(|_, _| ()));
-            rt.settle();
+            (0..100).for_each(|_| color.with_handler(&WORK).post_or_shed(|_, _| ()));
+            rt.wait_idle();
             rounds += 1;
             if !window.another(&rt) {
                 break;

@@ -72,28 +72,32 @@ impl<A: Another> Poster<A> {
         for &cycles in &self.costs[..] {
             // Two handlers, as in the paper; what they cost is not said.
             match cycles {
-                SHORT_CYCLES => cx.post_fresh_via(&SHORT, |_, _| event(SHORT_CYCLES)),
-                _ => cx.post_fresh_via(&LONG, move |_, _| event(cycles)),
+                SHORT_CYCLES => cx
+                    .with_handler(&SHORT)
+                    .post_parallel(|_, _| event(SHORT_CYCLES)),
+                _ => cx
+                    .with_handler(&LONG)
+                    .post_parallel(move |_, _| event(cycles)),
             }
         }
-        cx.post_via(&ROUND, Self::wait);
+        cx.with_handler(&ROUND).post_or_shed(Self::wait);
     }
 
     fn wait(&mut self, cx: &mut Context<'_, Self>) {
         if tally::total() < self.goal {
-            cx.post_via(&ROUND, Self::wait);
+            cx.with_handler(&ROUND).post_or_shed(Self::wait);
         } else if self.rounds.another(&cx.handle()) {
             self.begin(cx);
         }
     }
 
     fn start(runtime: &Mely, rounds: Arc<A>) -> Result<(), Failure> {
-        let poster = runtime.0.color_options().pinned(0).colored(Poster {
+        let poster = runtime.0.color_options().pin_to(0).colored(Poster {
             costs: costs(),
             rounds,
             goal: 0,
         })?;
-        poster.via(&ROUND).post(Poster::begin);
+        poster.with_handler(&ROUND).post_or_shed(Poster::begin);
         Ok(())
     }
 }

@@ -113,7 +113,10 @@ impl Client {
 
     fn set_timer(&mut self, at: Instant, cx: &mut Cx<'_>) {
         self.cancel_timer();
-        let timer = cx.colored().via(&TIMEOUT).post_at(at, look_at_deadline);
+        let timer = cx
+            .colored()
+            .with_handler(&TIMEOUT)
+            .post_at(at, look_at_deadline);
         self.timer = Some((at, timer));
     }
 
@@ -125,17 +128,18 @@ impl Client {
 
     fn post_parse(&mut self, cx: &mut Cx<'_>) {
         self.waits = Waits::Posted;
-        cx.post_via(&PARSE_REQUEST, parse_request);
+        cx.with_handler(&PARSE_REQUEST).post_or_shed(parse_request);
     }
 
     fn post_write(&mut self, cx: &mut Cx<'_>) {
         self.waits = Waits::Posted;
-        cx.post_via(&WRITE_RESPONSE, write_response);
+        cx.with_handler(&WRITE_RESPONSE)
+            .post_or_shed(write_response);
     }
 
     fn post_close(&mut self, cx: &mut Cx<'_>) {
         self.waits = Waits::Posted;
-        cx.post_via(&CLOSE, close);
+        cx.with_handler(&CLOSE).post_or_shed(close);
     }
 
     fn post_close_broken(&mut self, cx: &mut Cx<'_>) {
@@ -207,7 +211,7 @@ fn read_request(slot: &mut Slot, cx: &mut Cx<'_>) {
                 false => client.wait(Waits::Readable, cx),
             }
         }
-        Err(Errno::INTR) => cx.post_via(&READ_REQUEST, read_request),
+        Err(Errno::INTR) => cx.with_handler(&READ_REQUEST).post_or_shed(read_request),
         Err(_) => client.post_close_broken(cx),
     }
 }
@@ -227,12 +231,14 @@ fn parse_request(slot: &mut Slot, cx: &mut Cx<'_>) {
     }
     match step {
         Step::Read if client.readable || client.reads_last() => {
-            cx.post_via(&READ_REQUEST, read_request);
+            cx.with_handler(&READ_REQUEST).post_or_shed(read_request);
         }
         Step::Read => client.wait(Waits::Readable, cx),
-        Step::Request => cx.post_via(&CHECK_IN_CACHE, check_in_cache),
+        Step::Request => cx
+            .with_handler(&CHECK_IN_CACHE)
+            .post_or_shed(check_in_cache),
         Step::Write => client.post_write(cx),
-        Step::ShutdownWrite => cx.post_via(&CLOSE, shut_down_write),
+        Step::ShutdownWrite => cx.with_handler(&CLOSE).post_or_shed(shut_down_write),
         Step::Close => client.post_close(cx),
     }
 }
@@ -316,7 +322,7 @@ pub(super) fn finish(slot: &mut Slot, cx: &mut Cx<'_>) {
         client.now = now(cx);
         // A request that has arrived but has not been read yet is still answered.
         client.waits = Waits::Posted;
-        cx.post_via(&READ_REQUEST, read_request);
+        cx.with_handler(&READ_REQUEST).post_or_shed(read_request);
     }
 }
 

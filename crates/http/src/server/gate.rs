@@ -108,7 +108,7 @@ impl Gate {
                 Err(error) => return self.starve(error, cx),
             }
         }
-        cx.post_via(&ACCEPT, Self::accept);
+        cx.with_handler(&ACCEPT).post_or_shed(Self::accept);
     }
 
     fn is_full(&self) -> bool {
@@ -125,7 +125,7 @@ impl Gate {
         };
         let handle = cx.handle();
         self.next_worker = (self.next_worker + 1) % handle.workers();
-        let options = handle.color_options().home(self.next_worker);
+        let options = handle.color_options().start_on(self.next_worker);
         // Cannot fail: the remainder is a worker. A connection is dropped rather than a panic.
         let Ok(color) = options.colored::<Slot>(None) else {
             return;
@@ -141,8 +141,8 @@ impl Gate {
         let entry = self.clients.vacant_entry();
         let (gate, key) = (cx.colored(), entry.key());
         let leave = move || {
-            gate.via(&DEC_CLIENT_ACCEPTED)
-                .post(move |gate, cx| gate.left(key, refused, cx));
+            gate.with_handler(&DEC_CLIENT_ACCEPTED)
+                .post_or_shed(move |gate, cx| gate.left(key, refused, cx));
         };
         let membership = client::Membership {
             refused,
@@ -162,8 +162,8 @@ impl Gate {
             ReactorKind::Single => &PARSE_REQUEST,
         };
         color
-            .via(first)
-            .post(move |slot, cx| client::register(slot, cx, client));
+            .with_handler(first)
+            .post_or_shed(move |slot, cx| client::register(slot, cx, client));
         entry.insert(color);
         self.publish();
     }
@@ -188,7 +188,7 @@ impl Gate {
         if !self.retry_pending {
             self.retry_pending = true;
             cx.colored()
-                .via(&ACCEPT)
+                .with_handler(&ACCEPT)
                 .post_after(STARVED_RETRY, |gate, cx| {
                     gate.retry_pending = false;
                     gate.resume(cx);
@@ -219,7 +219,7 @@ impl Gate {
         }
         self.publish();
         if self.pause.take().is_some() {
-            cx.post_via(&ACCEPT, Self::accept);
+            cx.with_handler(&ACCEPT).post_or_shed(Self::accept);
         }
         self.tell_when_empty();
     }
@@ -231,7 +231,7 @@ impl Gate {
         // Relaxed: read by events that the ones below, or the accepting ones before, lead to.
         self.shared.closing.store(true, Relaxed);
         for (_, client) in &self.clients {
-            client.via(&CLOSE).post(client::finish);
+            client.with_handler(&CLOSE).post_or_shed(client::finish);
         }
         self.tell_when_empty();
     }
@@ -240,7 +240,7 @@ impl Gate {
     pub(super) fn cut(&mut self) -> usize {
         self.entrances.clear();
         for (_, client) in &self.clients {
-            client.via(&CLOSE).post(client::close);
+            client.with_handler(&CLOSE).post_or_shed(client::close);
         }
         self.clients.len()
     }

@@ -140,15 +140,15 @@ impl Server {
         });
         let addresses = listeners.iter().map(|l| l.bound().clone()).collect();
         let gate = handle
-            .color(GATE_COLOR)
+            .numbered_color(GATE_COLOR)
             .attach(Gate::new(Arc::clone(&shared)));
         let entrances = listeners
             .into_iter()
             .enumerate()
             .map(|(at, listener)| enter(&gate, at, listener))
             .collect::<Result<Vec<_>, _>>()?;
-        gate.via(&ACCEPT)
-            .post(move |gate, cx| gate.open(entrances, cx));
+        gate.with_handler(&ACCEPT)
+            .post_or_shed(move |gate, cx| gate.open(entrances, cx));
         Ok(Self {
             shared,
             gate,
@@ -182,7 +182,11 @@ impl Server {
         let cut = match all_gone.recv_timeout(deadline) {
             Err(mpsc::RecvTimeoutError::Timeout) => {
                 // An error means that the runtime has ended, and all connections with it.
-                let cut = self.gate.via(&CLOSE).call(|gate, _| gate.cut()).wait();
+                let cut = self
+                    .gate
+                    .with_handler(&CLOSE)
+                    .call(|gate, _| gate.cut())
+                    .wait();
                 let _ = all_gone.recv_timeout(CUT_WAIT);
                 cut.unwrap_or(0)
             }
@@ -195,8 +199,8 @@ impl Server {
     fn close(&self) -> mpsc::Receiver<()> {
         let (closed, all_gone): (Sender<()>, _) = mpsc::channel();
         self.gate
-            .via(&CLOSE)
-            .post(move |gate, _| gate.close(closed));
+            .with_handler(&CLOSE)
+            .post_or_shed(move |gate, _| gate.close(closed));
         all_gone
     }
 }
@@ -206,7 +210,7 @@ impl Drop for Server {
     fn drop(&mut self) {
         if !self.is_shut_down {
             drop(self.close());
-            self.gate.via(&CLOSE).post(|gate, _| {
+            self.gate.with_handler(&CLOSE).post_or_shed(|gate, _| {
                 gate.cut();
             });
         }

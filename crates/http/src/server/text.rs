@@ -88,7 +88,7 @@ impl TextServer {
             }),
             retry_pending: false,
         };
-        desk.via(&METRICS).post(move |desk, cx| {
+        desk.with_handler(&METRICS).post_or_shed(move |desk, cx| {
             *desk = Some(opened);
             accept(desk, cx);
         });
@@ -103,7 +103,9 @@ impl TextServer {
 
 impl Drop for TextServer {
     fn drop(&mut self) {
-        self.desk.via(&METRICS).post(|desk, _| *desk = None);
+        self.desk
+            .with_handler(&METRICS)
+            .post_or_shed(|desk, _| *desk = None);
     }
 }
 
@@ -130,7 +132,7 @@ fn accept(slot: &mut Option<Desk>, cx: &mut Context<'_, Option<Desk>>) {
             Err(_) => {
                 if !std::mem::replace(&mut desk.retry_pending, true) {
                     cx.colored()
-                        .via(&METRICS)
+                        .with_handler(&METRICS)
                         .post_after(STARVED_RETRY, |slot, cx| {
                             if let Some(desk) = slot {
                                 desk.retry_pending = false;
@@ -142,7 +144,7 @@ fn accept(slot: &mut Option<Desk>, cx: &mut Context<'_, Option<Desk>>) {
             }
         }
     }
-    cx.post_via(&METRICS, accept);
+    cx.with_handler(&METRICS).post_or_shed(accept);
 }
 
 /// One request and its answer.
@@ -167,21 +169,25 @@ impl Visit {
             sent: 0,
             timer: None,
         };
-        handle.colored(None::<Self>).via(&METRICS).post(|slot, cx| {
-            let mut visit = visit;
-            let socket = Arc::clone(&visit.socket);
-            let watch = Watch::new(socket, &cx.colored(), &METRICS, |slot, cx, _| {
-                go_on(slot, cx)
+        handle
+            .colored(None::<Self>)
+            .with_handler(&METRICS)
+            .post_or_shed(|slot, cx| {
+                let mut visit = visit;
+                let socket = Arc::clone(&visit.socket);
+                let watch = Watch::new(socket, &cx.colored(), &METRICS, |slot, cx, _| {
+                    go_on(slot, cx)
+                });
+                // Without a watch the connection is closed here.
+                if let Ok(watch) = watch {
+                    let color = cx.colored();
+                    let end = |slot: &mut Option<Self>, _: &mut Context<'_, _>| *slot = None;
+                    visit.timer =
+                        Some(color.with_handler(&METRICS).post_after(VISIT_TIME_MAX, end));
+                    visit.watch = Some(watch);
+                    *slot = Some(visit);
+                }
             });
-            // Without a watch the connection is closed here.
-            if let Ok(watch) = watch {
-                let color = cx.colored();
-                let end = |slot: &mut Option<Self>, _: &mut Context<'_, _>| *slot = None;
-                visit.timer = Some(color.via(&METRICS).post_after(VISIT_TIME_MAX, end));
-                visit.watch = Some(watch);
-                *slot = Some(visit);
-            }
-        });
     }
 
     /// Reads and writes as far as the socket goes. `Err` ends the visit.

@@ -45,8 +45,6 @@ struct Life {
     states: Option<States>,
     /// The newest of what ends with it.
     first: u32,
-    /// No more of these are taken.
-    is_over: bool,
 }
 
 /// One of a list.
@@ -90,7 +88,6 @@ impl Lists {
             self.colors.insert(Life {
                 states: None,
                 first: NONE,
-                is_over: false,
             });
             place.store(key, Relaxed);
         }
@@ -151,7 +148,7 @@ impl Lives {
         let lists = lock.as_mut()?;
         let key = lists.listed.vacant_key();
         let newest = u32::try_from(key).ok()?;
-        let (color, life) = lists.life(place).filter(|(_, life)| !life.is_over)?;
+        let (color, life) = lists.life(place)?;
         let older = core::mem::replace(&mut life.first, newest);
         if let Some(older) = lists.listed.get_mut(older as usize) {
             older.newer = newest;
@@ -187,21 +184,6 @@ impl Lives {
         }
         drop(lock);
         drop(listed);
-    }
-
-    /// Takes what ends with a color that goes on without it: nothing more is listed there.
-    pub(super) fn take_listed(&self, place: &AtomicU32) -> Ended {
-        let mut lock = self.lock();
-        let mut listed = Vec::new();
-        if let Some(lists) = &mut *lock
-            && let Some((_, life)) = lists.life(place)
-        {
-            life.is_over = true;
-            let first = core::mem::replace(&mut life.first, NONE);
-            listed = lists.take_listed(first);
-        }
-        let states = None;
-        Ended { listed, states }
     }
 
     /// Takes all that a color has that ends: it gets nothing more.

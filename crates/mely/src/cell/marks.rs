@@ -34,8 +34,6 @@ pub(super) struct Marks {
 }
 
 impl Marks {
-    /// Its events are dropped from now on.
-    const POISONED: u8 = 1;
     /// Somebody else than the owner has had a reference.
     const GIVEN_OUT: u8 = 2;
     /// It may have so many pending events only.
@@ -71,10 +69,10 @@ impl Marks {
         self.flags.get() & Self::PINNED != 0
     }
 
-    /// Whether this worker ran it last, and its events are run.
+    /// Whether this worker ran it last.
     #[inline]
     pub(super) fn is_settled(&self, here: Here) -> bool {
-        self.ran_on.get() == here.mark && !self.is_poisoned()
+        self.ran_on.get() == here.mark
     }
 
     /// Notes that a worker runs the color; whether another one ran it before. Of
@@ -87,21 +85,12 @@ impl Marks {
         self.ran_on.replace(here.mark) != NOWHERE
     }
 
-    pub(super) fn poison(&self) {
-        self.flags.set(self.flags.get() | Self::POISONED);
-    }
-
-    #[inline]
-    pub(super) fn is_poisoned(&self) -> bool {
-        self.flags.get() & Self::POISONED != 0
-    }
-
     #[inline]
     pub(super) fn give_out(&self) {
         self.flags.set(self.flags.get() | Self::GIVEN_OUT);
     }
 
-    /// Neither poisoned nor given out.
+    /// Not given out, nor anything else.
     #[inline]
     pub(super) fn has_none(&self) -> bool {
         self.flags.get() == 0
@@ -135,12 +124,10 @@ mod tests {
     #[test]
     fn a_new_color_has_no_flags() {
         let marks = Marks::new();
-        marks.poison();
-        assert!(marks.is_poisoned() && !marks.has_none());
         marks.begin(traits(UNBOUNDED, false));
-        assert!(marks.has_none() && !marks.is_poisoned());
+        assert!(marks.has_none());
         marks.give_out();
-        assert!(!marks.has_none() && !marks.is_poisoned());
+        assert!(!marks.has_none());
     }
 
     #[test]

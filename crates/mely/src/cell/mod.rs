@@ -23,8 +23,8 @@ mod weak;
 
 use core::cell::Cell;
 use core::ptr::NonNull;
-use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, AtomicU32};
 use std::sync::{OnceLock, Weak};
 
 use mely_sched::{ColorQueue, Link};
@@ -37,7 +37,7 @@ pub use self::panicked::OnPanic;
 pub(crate) use self::posted::Posted;
 pub(crate) use self::realm::Realm;
 pub(crate) use self::running::{Lent, Running};
-pub(crate) use self::states::{Anew, Make, Never};
+pub(crate) use self::states::{Anew, Make, Never, Ours};
 use self::weak::Anchor;
 pub(crate) use self::weak::WeakRef;
 use crate::cell::lives::{ENDED, EndsWithColor, Lives, NO_LIFE};
@@ -96,6 +96,8 @@ pub(crate) struct ColorCell<R: Realm> {
     realm: Arc<R>,
     /// Where that which ends with the color is, among that of its home; see [`Lives`].
     life: AtomicU32,
+    /// A panic has stopped it.
+    poisoned: AtomicBool,
     /// What weak references refer to, once there was one.
     anchor: OnceLock<Arc<Anchor<R>>>,
 }
@@ -275,6 +277,7 @@ impl<R: Realm> ColorCell<R> {
             },
             realm: Arc::clone(realm),
             life: AtomicU32::new(NO_LIFE),
+            poisoned: AtomicBool::new(false),
             anchor: OnceLock::new(),
         })
     }
@@ -288,6 +291,7 @@ impl<R: Realm> ColorCell<R> {
         self.marks.begin(traits);
         self.id.set(id);
         self.pending.store(0, Relaxed);
+        self.poisoned.store(false, Relaxed);
         self.traits = traits;
     }
 

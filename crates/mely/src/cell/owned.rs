@@ -65,11 +65,11 @@ impl<R: Realm> OwnedColor<R> {
 
     /// For the worker that has taken this event from its queue of events, where
     /// all events of the color wait: nobody else can own it, unless it was stopped, which
-    /// gives the event back.
-    pub(super) fn claim_for(color: ColorRef<R>, event: Event) -> Result<Self, Event> {
+    /// gives the event back, and says whether by a panic.
+    pub(super) fn claim_for(color: ColorRef<R>, event: Event) -> Result<Self, (Event, bool)> {
         if !color.cell().inbox.open() {
             assert!(color.is_stopped(), "a color has one owner");
-            return Err(color.refuse(event));
+            return Err((color.refuse(event), color.is_poisoned()));
         }
         color.cell().queue.push(event);
         Ok(Self(ManuallyDrop::new(color).0))
@@ -101,7 +101,7 @@ impl<R: Realm> OwnedColor<R> {
         self.cell().marks.arrive(here)
     }
 
-    /// Whether this worker is its home and ran it last, and its events are run.
+    /// Whether this worker is its home and ran it last.
     #[inline]
     pub(crate) fn is_settled(&self, here: Here) -> bool {
         let cell = self.cell();
@@ -120,15 +120,6 @@ impl<R: Realm> OwnedColor<R> {
         self.cell().id.get()
     }
 
-    /// Marks the color so that its events are dropped from now on.
-    pub(crate) fn poison(&self) {
-        self.cell().marks.poison();
-    }
-
-    pub(crate) fn is_poisoned(&self) -> bool {
-        self.cell().marks.is_poisoned()
-    }
-
     /// A reference for others.
     pub(crate) fn to_ref(&self) -> ColorRef<R> {
         self.cell().marks.give_out();
@@ -137,7 +128,7 @@ impl<R: Realm> OwnedColor<R> {
 
     /// Lends this owner as a reference.
     #[inline]
-    fn borrow(&self) -> ManuallyDrop<ColorRef<R>> {
+    pub(crate) fn borrow(&self) -> ManuallyDrop<ColorRef<R>> {
         ManuallyDrop::new(ColorRef(self.0))
     }
 

@@ -52,8 +52,8 @@ impl<R: Realm> Posted<R> {
     ///
     /// # Errors
     ///
-    /// The event, if the color was stopped.
-    pub(crate) fn claim(self) -> Result<OwnedColor<R>, Event> {
+    /// The event, if the color was stopped, and whether by a panic.
+    pub(crate) fn claim(self) -> Result<OwnedColor<R>, (Event, bool)> {
         OwnedColor::claim_for(self.color, self.event)
     }
 

@@ -10,6 +10,8 @@ use crate::machine::panics::{call_safely, drop_safely};
 pub(crate) trait Make<T>: Send + 'static {
     /// Whether it can be.
     const CAN: bool;
+    /// Whether the state is the runtime's, not the program's.
+    const IS_OURS: bool = false;
 
     fn make(&mut self) -> Option<T>;
 }
@@ -19,6 +21,18 @@ pub(crate) struct Never;
 
 impl<T> Make<T> for Never {
     const CAN: bool = false;
+
+    fn make(&mut self) -> Option<T> {
+        None
+    }
+}
+
+/// Not at all: it is a state of the runtime's.
+pub(crate) struct Ours;
+
+impl<T> Make<T> for Ours {
+    const CAN: bool = false;
+    const IS_OURS: bool = true;
 
     fn make(&mut self) -> Option<T> {
         None
@@ -48,6 +62,8 @@ trait State: Send {
 
     fn take_before(&mut self) -> Option<NonNull<dyn State>>;
 
+    fn is_programs(&self) -> bool;
+
     /// Puts a fresh value into the place of what a panic has left.
     fn renew(&mut self);
 }
@@ -64,6 +80,10 @@ impl<T: Send + 'static, M: Make<T>> State for Owned<T, M> {
         self.before.take()
     }
 
+    fn is_programs(&self) -> bool {
+        !M::IS_OURS
+    }
+
     fn renew(&mut self) {
         if let Some(fresh) = self.make.make() {
             drop_safely(core::mem::replace(&mut self.value, fresh));
@@ -75,6 +95,24 @@ impl<T: Send + 'static, M: Make<T>> State for Owned<T, M> {
 pub(super) struct StatesPtr(NonNull<dyn State>);
 
 impl StatesPtr {
+    /// Whether one of them is the program's.
+    ///
+    /// # Safety
+    ///
+    /// As for [`renew`](Self::renew).
+    pub(super) unsafe fn has_programs(self) -> bool {
+        let mut next = Some(self.0);
+        while let Some(state) = next {
+            // SAFETY: as in `renew`.
+            let state = unsafe { state.as_ref() };
+            if state.is_programs() {
+                return true;
+            }
+            next = state.before();
+        }
+        false
+    }
+
     /// Makes anew all that can be; whether none of the program's functions panicked.
     ///
     /// # Safety

@@ -1,5 +1,7 @@
 //! Colors that were stopped: their inbox is barred, and the last owner ends their states.
 
+use std::sync::atomic::Ordering::Relaxed;
+
 use super::lives::Lives;
 use super::{ColorRef, OwnedColor, Realm};
 use crate::event::Event;
@@ -16,6 +18,13 @@ impl<R: Realm> ColorRef<R> {
     /// Whether it was stopped: whether events are refused.
     pub(crate) fn is_stopped(&self) -> bool {
         self.cell().inbox.is_barred()
+    }
+
+    /// Whether a panic has stopped it. Who has been refused sees that.
+    #[cold]
+    pub(crate) fn is_poisoned(&self) -> bool {
+        // Relaxed: see `poison`.
+        self.cell().poisoned.load(Relaxed)
     }
 
     /// Gives back an event of a color that was stopped, and the place that it has taken.
@@ -37,11 +46,6 @@ impl<R: Realm> OwnedColor<R> {
     #[cold]
     pub(super) fn end_stopped(&self) {
         drop_safely(self.lives().end_color(&self.cell().life));
-    }
-
-    /// Ends the tasks and timers of a color that runs no event any more.
-    pub(crate) fn end_listed(&self) {
-        drop_safely(self.lives().take_listed(&self.cell().life));
     }
 
     /// As of a reference.

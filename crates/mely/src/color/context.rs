@@ -5,8 +5,11 @@ use core::fmt;
 use core::marker::PhantomData;
 use std::time::Instant;
 
+use crate::color::error::PostError;
+use crate::color::via::{given_back, not_admitted};
 use crate::event::handler::Handler;
 use crate::event::{Call, Place, StatePtr};
+use crate::machine::panics::drop_refused;
 use crate::machine::probe;
 use crate::machine::region::{Access, Region};
 use crate::machine::sync::Arc;
@@ -23,12 +26,12 @@ use crate::worker::Frame;
 /// let steps = rt.colored(Vec::new());
 /// steps.post(|steps, cx| {
 ///     steps.push("first");
-///     cx.post(|steps, _cx| steps.push("third")); // runs after this handler
+///     cx.post_or_shed(|steps, _cx| steps.push("third")); // runs after this handler
 ///     steps.push("second");
-/// });
-/// # rt.settle();
-/// assert_eq!(steps.with(|s| s.clone()), ["first", "second", "third"]);
-/// # Ok::<(), mely::BuildError>(())
+/// })?;
+/// # rt.wait_idle();
+/// assert_eq!(steps.blocking_with(|s| s.clone()), ["first", "second", "third"]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
 /// It lends the state of its color, and of no other type:
@@ -80,9 +83,9 @@ impl<T: Send + 'static> Context<'_, T> {
         self.frame.worker.index()
     }
 
-    /// The OS number of the core that the worker is pinned to; `None` while it is
+    /// The number, as the system has it, of the CPU that the worker is pinned to; `None` while it is
     /// free ([`Affinity`](crate::Affinity)).
-    pub fn core(&self) -> Option<usize> {
+    pub fn cpu(&self) -> Option<usize> {
         self.frame.worker.remote().cpu.get()
     }
 
@@ -102,9 +105,9 @@ impl<T: Send + 'static> Context<'_, T> {
     /// table.post(|table, cx| {
     ///     cx.touch(Region::of(&table[..64]), Access::Write);
     ///     table[..64].fill(1);
-    /// });
-    /// # rt.settle();
-    /// # Ok::<(), mely::BuildError>(())
+    /// })?;
+    /// # rt.wait_idle();
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[inline]
     pub fn touch(&self, region: Region, how: Access) {
@@ -121,71 +124,170 @@ impl<T: Send + 'static> Context<'_, T> {
     /// Posts an event to the color that is being run: it runs after this handler,
     /// and after all that this thread posted to the color before.
     ///
-    /// On a bounded color that is full the event is shed, and counted.
-    #[inline]
-    pub fn post<F>(&mut self, event: F)
-    where
-        F: FnOnce(&mut T, &mut Context<'_, T>) + Send + 'static,
-    {
-        self.post_as(None, event);
-    }
-
-    /// Like [`post`](Self::post), as an event of `handler`.
-    #[inline]
-    pub fn post_via<F>(&mut self, handler: &'static Handler, event: F)
-    where
-        F: FnOnce(&mut T, &mut Context<'_, T>) + Send + 'static,
-    {
-        self.post_as(Some(handler), event);
-    }
-
-    /// Posts an event with a fresh color of its own: it may run beside anything
-    /// else. The cheapest way to spread work that shares no state.
+    /// # Errors
     ///
-    /// It begins on this core, and is stolen when that pays.
+    /// As for [`Colored::post`](crate::Colored::post): a bounded color may be full, and the
+    /// handler may have [stopped](crate::Colored::stop) its color.
     #[inline]
-    pub fn post_fresh<F>(&mut self, event: F)
-    where
-        F: FnOnce(&mut (), &mut Context<'_, ()>) + Send + 'static,
-    {
-        self.post_fresh_as(None, event);
-    }
-
-    /// Like [`post_fresh`](Self::post_fresh), as an event of `handler`.
-    #[inline]
-    pub fn post_fresh_via<F>(&mut self, handler: &'static Handler, event: F)
-    where
-        F: FnOnce(&mut (), &mut Context<'_, ()>) + Send + 'static,
-    {
-        self.post_fresh_as(Some(handler), event);
-    }
-
-    #[inline]
-    fn post_fresh_as<F>(&mut self, handler: Option<&'static Handler>, event: F)
-    where
-        F: FnOnce(&mut (), &mut Context<'_, ()>) + Send + 'static,
-    {
-        self.frame.worker.post_fresh(|worker| {
-            let state = StatePtr::dangling();
-            worker.event(handler, state, event)
-        });
-    }
-
-    #[inline]
-    fn post_as<F>(&mut self, handler: Option<&'static Handler>, event: F)
+    pub fn post<F>(&mut self, event: F) -> Result<(), PostError<F>>
     where
         F: FnOnce(&mut T, &mut Context<'_, T>) + Send + 'static,
     {
-        let Frame { worker, color } = *self.frame;
-        let admitted = worker
-            .shared()
-            .admit(worker.handler_poster(), || color.reserve());
-        if admitted.is_ok() {
-            let event = worker.event(handler, self.state, event);
-            if let Err(refused) = worker.post_to_running(color, event) {
-                worker.shed(refused);
-            }
+        post_as(self.frame, self.state, None, event)
+    }
+
+    /// Posts as events of `handler`: for its name in the metrics, and for what it says of
+    /// cost and penalty.
+    ///
+    /// ```
+    /// use mely::Handler;
+    /// static REST: Handler = Handler::new("Rest");
+    ///
+    /// let rt = mely::Runtime::builder().workers(1).build()?;
+    /// rt.post(|_, cx| cx.with_handler(&REST).post_or_shed(|_, _| ()))?;
+    /// rt.wait_idle();
+    /// assert_eq!(rt.metrics().handler("Rest").map(|h| h.events), Some(1));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[inline]
+    pub fn with_handler(&mut self, handler: &'static Handler) -> ContextWithHandler<'_, T> {
+        ContextWithHandler {
+            frame: self.frame,
+            state: self.state,
+            handler,
+            _here: PhantomData,
         }
+    }
+
+    /// Like [`post`](Self::post), but an event that is refused is dropped, and counted as
+    /// *shed* in the metrics.
+    #[inline]
+    pub fn post_or_shed<F>(&mut self, event: F)
+    where
+        F: FnOnce(&mut T, &mut Context<'_, T>) + Send + 'static,
+    {
+        if let Err(refused) = self.post(event) {
+            drop_refused(refused);
+        }
+    }
+
+    /// Posts an event that may run in parallel to anything else: with a new color of its
+    /// own. The cheapest way to spread work that shares no state.
+    ///
+    /// It begins on this core, and is stolen when that pays. Refused, when the runtime has
+    /// stopped while the handler ran, it is dropped and counted as *shed*.
+    ///
+    /// ```
+    /// use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+    /// static DONE: AtomicU32 = AtomicU32::new(0);
+    ///
+    /// let rt = mely::Runtime::builder().workers(2).build()?;
+    /// rt.post(|_, cx| {
+    ///     for _ in 0..10 {
+    ///         cx.post_parallel(|_, _| _ = DONE.fetch_add(1, Relaxed));
+    ///     }
+    /// })?;
+    /// rt.wait_idle();
+    /// assert_eq!(DONE.load(Relaxed), 10);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[inline]
+    pub fn post_parallel<F>(&mut self, event: F)
+    where
+        F: FnOnce(&mut (), &mut Context<'_, ()>) + Send + 'static,
+    {
+        post_parallel_as(self.frame, None, event);
+    }
+}
+
+/// A [`Context`] together with the [`Handler`] that its posts are events of.
+///
+/// The methods are those of the context, which see.
+pub struct ContextWithHandler<'a, T = ()> {
+    frame: &'a Frame<'a>,
+    state: StatePtr<T>,
+    handler: &'static Handler,
+    _here: PhantomData<*mut ()>,
+}
+
+impl<T: Send + 'static> ContextWithHandler<'_, T> {
+    /// See [`Context::post`].
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    #[inline]
+    pub fn post<F>(&mut self, event: F) -> Result<(), PostError<F>>
+    where
+        F: FnOnce(&mut T, &mut Context<'_, T>) + Send + 'static,
+    {
+        post_as(self.frame, self.state, Some(self.handler), event)
+    }
+
+    /// See [`Context::post_or_shed`].
+    #[inline]
+    pub fn post_or_shed<F>(&mut self, event: F)
+    where
+        F: FnOnce(&mut T, &mut Context<'_, T>) + Send + 'static,
+    {
+        if let Err(refused) = self.post(event) {
+            drop_refused(refused);
+        }
+    }
+
+    /// See [`Context::post_parallel`].
+    #[inline]
+    pub fn post_parallel<F>(&mut self, event: F)
+    where
+        F: FnOnce(&mut (), &mut Context<'_, ()>) + Send + 'static,
+    {
+        post_parallel_as(self.frame, Some(self.handler), event);
+    }
+}
+
+#[inline]
+fn post_parallel_as<F>(frame: &Frame<'_>, handler: Option<&'static Handler>, event: F)
+where
+    F: FnOnce(&mut (), &mut Context<'_, ()>) + Send + 'static,
+{
+    frame.worker.post_fresh(|worker| {
+        let state = StatePtr::dangling();
+        worker.event(handler, state, event)
+    });
+}
+
+#[inline]
+fn post_as<T, F>(
+    frame: &Frame<'_>,
+    state: StatePtr<T>,
+    handler: Option<&'static Handler>,
+    event: F,
+) -> Result<(), PostError<F>>
+where
+    T: Send + 'static,
+    F: FnOnce(&mut T, &mut Context<'_, T>) + Send + 'static,
+{
+    let Frame { worker, color } = *frame;
+    let admitted = worker
+        .shared()
+        .admit(worker.handler_poster(), || color.reserve());
+    if let Err(refusal) = admitted {
+        return Err(not_admitted(&color.borrow(), refusal, event));
+    }
+    let event = worker.event(handler, state, event);
+    worker.post_to_running(color, event).map_err(|stopped| {
+        worker.shared().count_shed(worker.handler_poster());
+        // SAFETY: it was made with that just now.
+        unsafe { given_back::<T, F>(&color.borrow(), stopped) }
+    })
+}
+
+impl<T> fmt::Debug for ContextWithHandler<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ContextWithHandler")
+            .field("color", &self.frame.color.id())
+            .field("handler", &self.handler.name())
+            .finish()
     }
 }
 

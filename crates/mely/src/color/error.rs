@@ -2,6 +2,8 @@
 
 use core::fmt;
 
+const POISONED: &str = "a panic in an event of the color has poisoned it: it takes no more events";
+
 const CLOSED: &str =
     "the runtime has been shut down, or the color stopped: it takes no more events";
 
@@ -10,11 +12,12 @@ const CLOSED: &str =
 /// ```
 /// use mely::PostError;
 /// # let rt = mely::Runtime::builder().workers(1).build()?;
-/// let color = rt.color_options().capacity(0).fresh()?;
-/// let refused = color.try_post(|_, _| ()).unwrap_err();
+/// let color = rt.color_options().capacity(0).new_color()?;
+/// let refused = color.post(|_, _| ()).unwrap_err();
 /// assert!(matches!(refused, PostError::Full(_)));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+#[non_exhaustive]
 pub enum PostError<F> {
     /// The color has as many pending events as it may have. Try again later, or
     /// shed the event.
@@ -22,13 +25,15 @@ pub enum PostError<F> {
     /// The runtime is shutting down, or the color was [stopped](crate::Colored::stop): it takes
     /// no more events.
     Closed(F),
+    /// An event of the color panicked, and [poisoned](crate::OnPanic) it: it takes no more.
+    Poisoned(F),
 }
 
 impl<F> PostError<F> {
     /// The event that was refused.
     pub fn into_event(self) -> F {
         match self {
-            PostError::Full(event) | PostError::Closed(event) => event,
+            PostError::Full(event) | PostError::Closed(event) | PostError::Poisoned(event) => event,
         }
     }
 
@@ -38,6 +43,7 @@ impl<F> PostError<F> {
                 "the color is full: it has as many pending events as its capacity"
             }
             PostError::Closed(_) => CLOSED,
+            PostError::Poisoned(_) => POISONED,
         }
     }
 }
@@ -47,6 +53,7 @@ impl<F> fmt::Debug for PostError<F> {
         let name = match self {
             PostError::Full(_) => "Full",
             PostError::Closed(_) => "Closed",
+            PostError::Poisoned(_) => "Poisoned",
         };
         f.debug_tuple(name).finish_non_exhaustive()
     }
@@ -65,9 +72,9 @@ impl<F> std::error::Error for PostError<F> {}
 /// ```
 /// # let rt = mely::Runtime::builder().workers(1).build()?;
 /// let color = rt.colored(vec![1]);
-/// let failed = color.try_with(|list| list[7]).unwrap_err();
+/// let failed = color.try_blocking_with(|list| list[7]).unwrap_err();
 /// assert!(failed.to_string().contains("index is 7"));
-/// # Ok::<(), mely::BuildError>(())
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -76,6 +83,8 @@ pub enum CallError {
     Full,
     /// The runtime has been shut down, or the color was stopped.
     Closed,
+    /// An earlier panic has poisoned the color.
+    Poisoned,
     /// The event was dropped before it ran: by a shutdown, because the color was stopped, or
     /// because an earlier panic poisoned it.
     Dropped,
@@ -93,6 +102,7 @@ impl fmt::Display for CallError {
         let text = match self {
             CallError::Full => "the color is full: it has as many pending events as its capacity",
             CallError::Closed => CLOSED,
+            CallError::Poisoned => POISONED,
             CallError::Dropped => {
                 "the event was dropped before it ran: the runtime shut down, or its color was stopped \
                  or poisoned by a panic"
@@ -118,6 +128,7 @@ impl<F> From<&PostError<F>> for CallError {
         match error {
             PostError::Full(_) => CallError::Full,
             PostError::Closed(_) => CallError::Closed,
+            PostError::Poisoned(_) => CallError::Poisoned,
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Colored, Via, WeakColored};
+use super::{Colored, WeakColored, WithHandler};
 use crate::color::context::Context;
 use crate::event::Event;
 use crate::event::handler::Handler;
@@ -25,10 +25,10 @@ where
     T: Send + 'static,
     F: FnMut(&mut T, &mut Context<'_, T>) + Send + 'static,
 {
-    pub(super) fn new(via: &Via<'_, T>, period: Duration, call: F) -> Self {
+    pub(super) fn new(posts: &WithHandler<'_, T>, period: Duration, call: F) -> Self {
         Self {
-            target: via.target.downgrade(),
-            handler: via.handler,
+            target: posts.target.downgrade(),
+            handler: posts.handler,
             period,
             call,
         }
@@ -64,11 +64,11 @@ where
             fired,
             began: false,
         };
-        let via = Via {
+        let posts = WithHandler {
             target: &target,
             handler,
         };
-        let event = via.unweighed(move |state: &mut T, cx: &mut Context<'_, T>| {
+        let event = posts.unweighed(move |state: &mut T, cx: &mut Context<'_, T>| {
             round.run(state, cx);
         });
         Ok((target.into_color_ref(), event))
@@ -136,7 +136,7 @@ impl Timer {
     }
 }
 
-impl<T: Send + 'static> Via<'_, T> {
+impl<T: Send + 'static> WithHandler<'_, T> {
     /// See [`Colored::post_every`].
     pub fn post_every<F>(&self, period: Duration, event: F) -> Timer
     where
@@ -179,13 +179,13 @@ impl<T: Send + 'static> Colored<T> {
     /// let timer = ticks.post_every(Duration::from_millis(1), move |n, _cx| {
     ///     *n += 1;
     ///     if *n == 3 {
-    ///         enough.post(|done, _| *done = true);
+    ///         enough.post_or_shed(|done, _| *done = true);
     ///     }
     /// });
-    /// while !done.with(|done| *done) {}
+    /// while !done.blocking_with(|done| *done) {}
     /// timer.cancel();
-    /// assert!(!timer.is_pending() && ticks.with(|n| *n) >= 3);
-    /// # Ok::<(), mely::BuildError>(())
+    /// assert!(!timer.is_pending() && ticks.blocking_with(|n| *n) >= 3);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn post_every<F>(&self, period: Duration, event: F) -> Timer
     where

@@ -66,7 +66,7 @@ struct Inner {
 /// let rt = mely::Runtime::builder().workers(2).build()?;
 /// let sessions = rt.group();
 /// let session = sessions.colored(vec!["open"]);
-/// session.post(|log, _| log.push("a request"));
+/// session.post(|log, _| log.push("a request"))?;
 /// let task = sessions.spawn(async { 7 });
 /// sessions.stop(Pending::Run); // whoever still has a handle
 /// sessions.wait()?;
@@ -161,7 +161,7 @@ impl Group {
     /// ```
     /// let rt = mely::Runtime::builder().workers(2).build()?;
     /// let group = rt.group();
-    /// let log = group.adopt(rt.color_options().pinned(1).fresh()?, String::new());
+    /// let log = group.adopt(rt.color_options().pin_to(1).new_color()?, String::new());
     /// drop(log);
     /// group.wait()?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -170,7 +170,7 @@ impl Group {
         let token = self.inner.begin(color.color_ref().shared().number);
         let (key, weak) = (token.key, color.downgrade());
         // States are dropped newest first: the token is the last.
-        drop(color.attach(token));
+        drop(color.attach_ours(token));
         let colored = color.attach(state);
         if self.inner.note(key, Member::Color(weak)).is_some() {
             color.stop(Pending::Drop);

@@ -1,5 +1,6 @@
 //! Colors, and the state they own.
 
+pub(crate) mod before;
 pub(crate) mod context;
 pub(crate) mod error;
 mod every;
@@ -10,7 +11,7 @@ pub(crate) mod section;
 pub(crate) mod state;
 mod stop;
 pub(crate) mod task;
-mod via;
+pub(crate) mod via;
 pub(crate) mod waits;
 mod weak;
 
@@ -19,10 +20,10 @@ use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::time::{Duration, Instant};
 
 pub use self::stop::Pending;
-pub use self::via::Via;
+pub use self::via::WithHandler;
 pub use self::weak::WeakColored;
 use crate::cell::origin::Origin;
-use crate::cell::{Make, Never};
+use crate::cell::{Make, Never, Ours};
 use crate::color::context::Context;
 use crate::color::error::PostError;
 use crate::color::reply::Reply;
@@ -49,10 +50,10 @@ pub type Color = Colored<()>;
 /// ```
 /// let rt = mely::Runtime::builder().workers(2).build()?;
 /// let account = rt.colored(0i64);
-/// account.post(|balance, _cx| *balance += 5);
-/// account.post(|balance, _cx| *balance -= 2);
-/// assert_eq!(account.with(|balance| *balance), 3);
-/// # Ok::<(), mely::BuildError>(())
+/// account.post(|balance, _cx| *balance += 5)?;
+/// account.post(|balance, _cx| *balance -= 2)?;
+/// assert_eq!(account.blocking_with(|balance| *balance), 3);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
 /// The compiler refuses to let the state out:
@@ -61,7 +62,7 @@ pub type Color = Colored<()>;
 /// # let rt = mely::Runtime::new().unwrap();
 /// let account = rt.colored(String::new());
 /// let mut stolen: Option<&mut String> = None;
-/// account.post(|text, _cx| stolen = Some(text));
+/// account.post_or_shed(|text, _cx| stolen = Some(text));
 /// ```
 ///
 /// Nor is it taken for state of a type that lives longer:
@@ -100,7 +101,7 @@ impl<T: Send + 'static> Colored<T> {
         &self.color
     }
 
-    /// The number of the color: what [`Handle::color`](crate::Handle::color) was
+    /// The number of the color: what [`Handle::numbered_color`](crate::Handle::numbered_color) was
     /// given, or a fresh one above 65 535.
     pub fn id(&self) -> u64 {
         self.color.id()
@@ -116,18 +117,23 @@ impl<T: Send + 'static> Colored<T> {
     ///
     /// ```
     /// let rt = mely::Runtime::builder().workers(1).build()?;
-    /// let (hits, names) = (rt.color(7).attach(0u32), rt.color(7).attach(String::new()));
+    /// let (hits, names) = (rt.numbered_color(7).attach(0), rt.numbered_color(7).attach(""));
     /// assert_eq!(hits.id(), names.id()); // events on the two never run at once
-    /// # Ok::<(), mely::BuildError>(())
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn attach<S: Send + 'static>(&self, state: S) -> Colored<S> {
         Colored::new(self.color.clone(), state)
     }
 
+    /// As [`attach`](Self::attach), of what is the runtime's.
+    pub(crate) fn attach_ours<S: Send + 'static>(&self, state: S) -> Colored<S> {
+        Colored::made_by(self.color.clone(), state, Ours)
+    }
+
     /// Posts as events of `handler`: for its name in the metrics, and for what it
     /// says of cost and penalty.
-    pub fn via(&self, handler: &'static Handler) -> Via<'_, T> {
-        Via {
+    pub fn with_handler(&self, handler: &'static Handler) -> WithHandler<'_, T> {
+        WithHandler {
             target: self,
             handler: Some(handler),
         }
@@ -143,8 +149,8 @@ impl<T: Send + 'static> Colored<T> {
         crate::event::Event::new(None, None, weight, self.state, call)
     }
 
-    pub(crate) fn unnamed(&self) -> Via<'_, T> {
-        Via {
+    pub(crate) fn unnamed(&self) -> WithHandler<'_, T> {
+        WithHandler {
             target: self,
             handler: None,
         }
@@ -156,29 +162,31 @@ impl<T: Send + 'static> Colored<T> {
     /// Cost: some 20 ns; an event is one cache line, closures of more than 24
     /// bytes are boxed.
     ///
-    /// Never blocks and never fails visibly: an event for a full color, or for a
-    /// runtime that has been shut down, is dropped and counted as *shed* in the
-    /// metrics. Use [`try_post`](Self::try_post) to get it back instead.
-    #[inline]
-    pub fn post<F>(&self, event: F)
-    where
-        F: FnOnce(&mut T, &mut Context<'_, T>) + Send + 'static,
-    {
-        self.unnamed().post(event);
-    }
-
-    /// Posts an event, or gives it back.
+    /// Never blocks. Where nothing is to be done about a refusal, and in handlers that have
+    /// no error to return, [`post_or_shed`](Self::post_or_shed) says so.
     ///
     /// # Errors
     ///
-    /// [`PostError::Full`] if the color is bounded and full, [`PostError::Closed`]
-    /// after a shutdown.
+    /// The event is given back, and counted as *shed* in the metrics:
+    /// [`PostError::Full`] if the color is bounded and full, [`PostError::Closed`] after a
+    /// shutdown or when the color was [stopped](Self::stop), [`PostError::Poisoned`] if a
+    /// panic has poisoned it.
     #[inline]
-    pub fn try_post<F>(&self, event: F) -> Result<(), PostError<F>>
+    pub fn post<F>(&self, event: F) -> Result<(), PostError<F>>
     where
         F: FnOnce(&mut T, &mut Context<'_, T>) + Send + 'static,
     {
-        self.unnamed().try_post(event)
+        self.unnamed().post(event)
+    }
+
+    /// Posts an event; one that [`post`](Self::post) would give back is dropped, and counted
+    /// as *shed* in the metrics.
+    #[inline]
+    pub fn post_or_shed<F>(&self, event: F)
+    where
+        F: FnOnce(&mut T, &mut Context<'_, T>) + Send + 'static,
+    {
+        self.unnamed().post_or_shed(event);
     }
 
     /// Posts an event after a delay. See [`post_at`](Self::post_at).
@@ -202,8 +210,8 @@ impl<T: Send + 'static> Colored<T> {
     /// let session = rt.colored("open");
     /// let timeout = session.post_after(Duration::from_secs(30), |s, _cx| *s = "timed out");
     /// assert!(timeout.cancel());
-    /// assert_eq!(session.with(|s| *s), "open");
-    /// # Ok::<(), mely::BuildError>(())
+    /// assert_eq!(session.blocking_with(|s| *s), "open");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn post_at<F>(&self, at: Instant, event: F) -> Timer
     where
@@ -238,11 +246,11 @@ impl Color {
     /// ```
     /// use mely::Color;
     /// let rt = mely::Runtime::builder().workers(1).build()?;
-    /// let color = rt.fresh_color();
+    /// let color = rt.new_color();
     /// let found = color.spawn(async { Color::current() }).wait();
     /// assert_eq!(found, Ok(Some(color)));
     /// assert_eq!(Color::current(), None);
-    /// # Ok::<(), mely::BuildError>(())
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn current() -> Option<Color> {
         let color = worker::with_any_current(|worker| worker?.current_color())?;

@@ -12,11 +12,11 @@ use crate::worker;
 ///
 /// ```
 /// let rt = mely::Runtime::builder().workers(2).build()?;
-/// let log = rt.color_options().pinned(0).capacity(1000).colored(String::new())?;
+/// let log = rt.color_options().pin_to(0).capacity(1000).colored(String::new())?;
 /// log.post(|text, cx| {
 ///     assert_eq!(cx.worker(), 0);
 ///     text.push_str("on worker 0, whatever thieves do");
-/// });
+/// })?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone)]
@@ -39,29 +39,29 @@ impl ColorOptions {
         }
     }
 
-    /// The worker that runs the color until another steals it. Default: the worker
+    /// The worker that the color begins on: its *home*, until another steals it. Default: the worker
     /// that makes it, or each in turn from outside.
     #[must_use]
-    pub fn home(mut self, worker: usize) -> Self {
+    pub fn start_on(mut self, worker: usize) -> Self {
         self.home = Some(worker);
         self
     }
 
-    /// The worker that runs the color for good: it is never stolen (seed 002,
-    /// pinning).
+    /// The worker that runs the color for good: it is never stolen (pinning, in
+    /// *Improving Event-Driven Programming on Multicore Systems by Cache-Aware Work Stealing*).
     #[must_use]
-    pub fn pinned(mut self, worker: usize) -> Self {
+    pub fn pin_to(mut self, worker: usize) -> Self {
         self.pinned = true;
-        self.home(worker)
+        self.start_on(worker)
     }
 
-    /// Like [`pinned`](Self::pinned) under the policies that know pinning
+    /// Like [`pin_to`](Self::pin_to) under the policies that know pinning
     /// ([`Heuristics::pinning`](crate::Heuristics::pinning)), like
-    /// [`home`](Self::home) under the others: for programs that compare them.
+    /// [`start_on`](Self::start_on) under the others: for programs that compare them.
     #[must_use]
-    pub fn pinned_by_policy(mut self, worker: usize) -> Self {
+    pub fn pin_by_policy(mut self, worker: usize) -> Self {
         self.pinned = self.shared.config.heuristics.pinning;
-        self.home(worker)
+        self.start_on(worker)
     }
 
     /// How many events may be pending. Default: that of the runtime.
@@ -78,9 +78,9 @@ impl ColorOptions {
     /// use mely::{CallError, OnPanic};
     /// let rt = mely::Runtime::builder().workers(1).build()?;
     /// let ledger = rt.color_options().on_panic(OnPanic::PoisonColor).colored(0)?;
-    /// let failed = ledger.try_with(|_| -> u8 { std::panic::resume_unwind(Box::new("odd")) });
+    /// let failed = ledger.try_blocking_with(|_| -> u8 { std::panic::resume_unwind(Box::new("odd")) });
     /// assert_eq!(failed, Err(CallError::Panicked("odd".into())));
-    /// assert_eq!(ledger.try_with(|n| *n), Err(CallError::Dropped));
+    /// assert_eq!(ledger.try_blocking_with(|n| *n), Err(CallError::Poisoned));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[must_use]
@@ -89,7 +89,7 @@ impl ColorOptions {
         self
     }
 
-    /// Makes a fresh color whose state `make` makes: now, and anew whenever an event of the
+    /// Makes a new color whose state `make` makes: now, and anew whenever an event of the
     /// color has panicked, before the next one runs. Instead of what
     /// [`on_panic`](Self::on_panic) says.
     ///
@@ -100,12 +100,12 @@ impl ColorOptions {
     /// ```
     /// let rt = mely::Runtime::builder().workers(1).build()?;
     /// let cache = rt.color_options().restarting(|| vec!["fresh"])?;
-    /// let failed = cache.try_with(|list| {
+    /// let failed = cache.try_blocking_with(|list| {
     ///     list.push("half done");
     ///     std::panic::resume_unwind(Box::new("odd"))
     /// });
     /// assert_eq!(failed.map(|()| 0).unwrap_err().to_string(), "the event panicked: odd");
-    /// assert_eq!(cache.with(|list| list.clone()), ["fresh"]);
+    /// assert_eq!(cache.blocking_with(|list| list.clone()), ["fresh"]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
@@ -127,16 +127,16 @@ impl ColorOptions {
         Ok(Colored::made_by(color, state, Anew(make)))
     }
 
-    /// Makes a fresh color.
+    /// Makes a new color without state.
     ///
     /// # Errors
     ///
     /// [`NoSuchWorker`] if the home is not a worker of the runtime.
-    pub fn fresh(self) -> Result<Color, NoSuchWorker> {
+    pub fn new_color(self) -> Result<Color, NoSuchWorker> {
         self.colored(())
     }
 
-    /// Makes a fresh color that owns `state`.
+    /// Makes a new color that owns `state`.
     ///
     /// # Errors
     ///

@@ -18,7 +18,7 @@ use crate::machine::probe;
 use crate::machine::sync::{
     Condvar, Mutex, MutexGuard, UnsimulatedBool, lock, unpoison, wait_at_most,
 };
-use crate::worker;
+use crate::worker::{self, Worker};
 
 enum Answer<R> {
     Pending(Waits),
@@ -143,7 +143,12 @@ impl<R> Answerer<R> {
 
 impl<R> Drop for Answerer<R> {
     fn drop(&mut self) {
-        self.put(Err(CallError::Dropped));
+        let poisoned =
+            worker::with_any_current(|worker| worker.is_some_and(Worker::drops_of_poisoned));
+        self.put(Err(match poisoned {
+            true => CallError::Poisoned,
+            false => CallError::Dropped,
+        }));
     }
 }
 
@@ -166,7 +171,7 @@ impl<R> Reply<R> {
     /// # use std::time::Duration;
     /// let rt = mely::Runtime::builder().workers(1).build()?;
     /// let (tell, told) = std::sync::mpsc::channel();
-    /// let slow = rt.fresh_color().call(move |_, _| told.recv().ok());
+    /// let slow = rt.new_color().call(move |_, _| told.recv().ok());
     /// let late = slow.wait_timeout(Duration::from_millis(1)).unwrap_err();
     /// tell.send(5)?;
     /// assert_eq!(late.wait(), Ok(Some(5)));
@@ -201,12 +206,12 @@ impl<R> Reply<R> {
     /// let color = rt.colored(0);
     /// // What runs before it holds the color's only worker.
     /// let (begin, begun) = std::sync::mpsc::channel::<()>();
-    /// color.post(move |_, _| drop(begun.recv()));
+    /// color.post(move |_, _| drop(begun.recv()))?;
     /// let reply = color.call(|n, _| *n += 1);
     /// assert!(reply.cancel());
     /// drop(begin);
-    /// assert_eq!(color.with(|n| *n), 0);
-    /// # Ok::<(), mely::BuildError>(())
+    /// assert_eq!(color.blocking_with(|n| *n), 0);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn cancel(self) -> bool {
         match &self.task {

@@ -3,7 +3,7 @@
 
 use core::ptr::NonNull;
 
-use super::{Colored, Via};
+use super::{Colored, WithHandler};
 use crate::color::context::Context;
 use crate::color::error::CallError;
 use crate::color::reply;
@@ -40,32 +40,33 @@ impl<F, R> SectionPtr<F, R> {
 }
 
 impl<T: Send + 'static> Colored<T> {
-    /// Runs a critical section under this color, and waits for its result: the
-    /// remote form of locking (seed 004). The closure may borrow from the caller.
+    /// Runs a critical section under this color, and blocks the calling thread until its
+    /// result is there: the remote form of locking of *Remote Core Locking* (USENIX ATC
+    /// 2012). The closure may borrow from the caller.
     ///
     /// # Panics
     ///
-    /// Where [`try_with`](Self::try_with) gives an error: inside a handler of the same
+    /// Where [`try_blocking_with`](Self::try_blocking_with) gives an error: inside a handler of the same
     /// runtime (of any color: waiting there could wait for itself) or of one that it waits
     /// for, after a shutdown, and when the closure panics.
     #[track_caller]
-    pub fn with<R, F>(&self, section: F) -> R
+    pub fn blocking_with<R, F>(&self, section: F) -> R
     where
         R: Send,
         F: FnOnce(&mut T) -> R + Send,
     {
-        match self.try_with(section) {
+        match self.try_blocking_with(section) {
             Ok(result) => result,
-            Err(error) => panic!("Colored::with: {error}"),
+            Err(error) => panic!("Colored::blocking_with: {error}"),
         }
     }
 
-    /// Like [`with`](Self::with), with an error instead of a panic.
+    /// Like [`blocking_with`](Self::blocking_with), with an error instead of a panic.
     ///
     /// # Errors
     ///
     /// A [`CallError`] that says why there is no result.
-    pub fn try_with<R, F>(&self, section: F) -> Result<R, CallError>
+    pub fn try_blocking_with<R, F>(&self, section: F) -> Result<R, CallError>
     where
         R: Send,
         F: FnOnce(&mut T) -> R + Send,
@@ -75,7 +76,7 @@ impl<T: Send + 'static> Colored<T> {
 }
 
 /// Runs `section` under the color and waits until it is done or dropped.
-fn call_and_wait<T, R, F>(target: &Via<'_, T>, section: F) -> Result<R, CallError>
+fn call_and_wait<T, R, F>(target: &WithHandler<'_, T>, section: F) -> Result<R, CallError>
 where
     T: Send + 'static,
     R: Send,
@@ -98,7 +99,7 @@ where
     // and either way the answerer was dropped after the last use of the pointer.
     // So nothing that it borrows is used after this call.
     let event = unsafe { erase(event) };
-    if let Err(refused) = target.or_of::<F>().try_post(event) {
+    if let Err(refused) = target.or_of::<F>().post(event) {
         return Err(CallError::from(&refused));
     }
     done.block()?;

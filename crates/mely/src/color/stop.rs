@@ -41,11 +41,11 @@ impl<T: Send + 'static> Colored<T> {
     /// use mely::{Pending, PostError};
     /// let rt = mely::Runtime::builder().workers(1).build()?;
     /// let session = rt.colored(vec!["open"]);
-    /// session.post(|log, _| log.push("last words"));
+    /// session.post(|log, _| log.push("last words"))?;
     /// session.stop(Pending::Run);
-    /// # rt.settle();
-    /// assert!(matches!(session.try_post(|_, _| ()), Err(PostError::Closed(_))));
-    /// # Ok::<(), mely::BuildError>(())
+    /// # rt.wait_idle();
+    /// assert!(matches!(session.post(|_, _| ()), Err(PostError::Closed(_))));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn stop(&self, pending: Pending) {
         let shared = self.color.shared();

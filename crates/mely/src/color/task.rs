@@ -103,7 +103,7 @@ impl<R: Send + 'static> Task<R> {
             return;
         }
         let color = self.color.clone();
-        let polls = color.via(self.handler);
+        let polls = color.with_handler(self.handler);
         let turn = Turn(Some(self));
         polls.post_always(move |(), cx| turn.run(cx.frame.worker));
     }
@@ -193,7 +193,7 @@ impl<T: Send + 'static> Colored<T> {
     ///     to.call(move |balance, _| { *balance += taken; *balance }).await
     /// });
     /// assert_eq!(transfer.wait(), Ok(Ok(10)));
-    /// # Ok::<(), mely::BuildError>(())
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn spawn<Fut>(&self, future: Fut) -> Reply<Fut::Output>
     where
@@ -224,8 +224,8 @@ impl<T: Send + 'static> Colored<T> {
     ///     }))
     /// });
     /// assert_eq!(task.wait(), Ok(Ok(105)));
-    /// assert_eq!(account.with(|balance| *balance), 105);
-    /// # Ok::<(), mely::BuildError>(())
+    /// assert_eq!(account.blocking_with(|balance| *balance), 105);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn spawn_with<F, Fut>(&self, make: F) -> Reply<Fut::Output>
     where

@@ -1,4 +1,4 @@
-//! Posting to a color as events of a handler.
+//! Posting to a color, as events of a handler.
 #![allow(unsafe_code)]
 
 use std::time::{Duration, Instant};
@@ -11,20 +11,32 @@ use crate::color::reply::{self, Reply};
 use crate::event::Event;
 use crate::event::handler::{Handler, HandlerOf, Weight};
 use crate::machine::panics::drop_refused;
+use crate::shared::ColorRef;
 use crate::shared::admission::{Poster, Refusal};
 use crate::shared::timers::Timer;
 use crate::worker::{self, Worker};
 
-/// The closure of an event of a color that was stopped.
+/// The closure of an event that a color which was stopped has refused.
 ///
 /// # Safety
 ///
 /// The event was made with it.
 #[cold]
 #[inline(never)]
-unsafe fn given_back<T, F>(stopped: Event) -> PostError<F> {
+pub(super) unsafe fn given_back<T, F>(color: &ColorRef, refused: Event) -> PostError<F> {
     // SAFETY: the caller's word.
-    PostError::Closed(unsafe { stopped.into_call::<T, F>() })
+    let event = unsafe { refused.into_call::<T, F>() };
+    not_admitted(color, Refusal::Closed, event)
+}
+
+/// Why an event was refused. A color that was stopped will have room no more.
+#[cold]
+pub(super) fn not_admitted<F>(color: &ColorRef, refusal: Refusal, event: F) -> PostError<F> {
+    match refusal {
+        Refusal::Full if !color.is_stopped() => PostError::Full(event),
+        Refusal::Full | Refusal::Closed if color.is_poisoned() => PostError::Poisoned(event),
+        Refusal::Full | Refusal::Closed => PostError::Closed(event),
+    }
 }
 
 /// A color together with the [`Handler`] that its events are of.
@@ -32,40 +44,42 @@ unsafe fn given_back<T, F>(stopped: Event) -> PostError<F> {
 /// The methods are those of [`Colored`], which see. Nor is it more than that:
 ///
 /// ```compile_fail
-/// use mely::Via;
-/// fn longer<'v>(via: Via<'v, for<'a> fn(&'a str)>) -> Via<'v, fn(&'static str)> {
-///     via
+/// use mely::WithHandler;
+/// fn longer<'v>(
+///     posts: WithHandler<'v, for<'a> fn(&'a str)>,
+/// ) -> WithHandler<'v, fn(&'static str)> {
+///     posts
 /// }
 /// ```
 #[derive(Debug)]
-pub struct Via<'a, T> {
+pub struct WithHandler<'a, T> {
     pub(crate) target: &'a Colored<T>,
     pub(super) handler: Option<&'static Handler>,
 }
 
-impl<T: Send + 'static> Via<'_, T> {
+impl<T: Send + 'static> WithHandler<'_, T> {
     /// See [`Colored::post`].
-    #[inline]
-    pub fn post<F>(&self, event: F)
-    where
-        F: FnOnce(&mut T, &mut Context<'_, T>) + Send + 'static,
-    {
-        if let Err(refused) = self.try_post(event) {
-            drop_refused(refused);
-        }
-    }
-
-    /// See [`Colored::try_post`].
     ///
     /// # Errors
     ///
-    /// [`PostError::Full`] or [`PostError::Closed`], with the event.
+    /// A [`PostError`] that says why, with the event.
     #[inline]
-    pub fn try_post<F>(&self, event: F) -> Result<(), PostError<F>>
+    pub fn post<F>(&self, event: F) -> Result<(), PostError<F>>
     where
         F: FnOnce(&mut T, &mut Context<'_, T>) + Send + 'static,
     {
         self.post_with_room(Room::IfAny, event)
+    }
+
+    /// See [`Colored::post_or_shed`].
+    #[inline]
+    pub fn post_or_shed<F>(&self, event: F)
+    where
+        F: FnOnce(&mut T, &mut Context<'_, T>) + Send + 'static,
+    {
+        if let Err(refused) = self.post(event) {
+            drop_refused(refused);
+        }
     }
 
     /// The same; without a handler, as events of a closure type of the program's.
@@ -101,7 +115,7 @@ impl<T: Send + 'static> Via<'_, T> {
                 Some(worker) => {
                     let admitted = worker.shared().admit(worker.poster(), || room.take(color));
                     if let Err(refusal) = admitted {
-                        return Err(self.not_admitted(refusal, event));
+                        return Err(not_admitted(color, refusal, event));
                     }
                     // While the event is made, the color comes from wherever it is.
                     color.prefetch_for_post();
@@ -109,34 +123,25 @@ impl<T: Send + 'static> Via<'_, T> {
                     if let Err(stopped) = worker.post(color, event) {
                         worker.shared().count_shed(worker.poster());
                         // SAFETY: it was made with that just now.
-                        return Err(unsafe { given_back::<T, F>(stopped) });
+                        return Err(unsafe { given_back::<T, F>(color, stopped) });
                     }
                 }
                 None => {
                     let shared = color.shared();
                     if let Err(refusal) = shared.admit(Poster::Outside, || room.take(color)) {
-                        return Err(self.not_admitted(refusal, event));
+                        return Err(not_admitted(color, refusal, event));
                     }
                     let event = self.unweighed(event);
                     let posted = worker::post_from_outside(shared, color, event);
                     if let Err(stopped) = posted {
                         shared.count_shed(Poster::Outside);
                         // SAFETY: as above.
-                        return Err(unsafe { given_back::<T, F>(stopped) });
+                        return Err(unsafe { given_back::<T, F>(color, stopped) });
                     }
                 }
             }
             Ok(())
         })
-    }
-
-    /// A color that was stopped will have room no more.
-    #[cold]
-    fn not_admitted<F>(&self, refusal: Refusal, event: F) -> PostError<F> {
-        match refusal {
-            Refusal::Full if !self.target.is_stopped() => PostError::Full(event),
-            Refusal::Full | Refusal::Closed => PostError::Closed(event),
-        }
     }
 
     /// An event in a node of no worker, to be weighed by the one that gets it.
@@ -188,8 +193,9 @@ impl<T: Send + 'static> Via<'_, T> {
     {
         let runtime = self.target.color.shared().number;
         let (answerer, reply) = reply::channel(runtime);
-        let posted =
-            self.or_of::<F>().try_post(
+        let posted = self
+            .or_of::<F>()
+            .post(
                 move |state: &mut T, cx: &mut Context<'_, T>| match answerer.begins() {
                     true => answerer.answer_by(|| event(state, cx)),
                     false => drop(event),

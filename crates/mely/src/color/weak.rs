@@ -15,13 +15,13 @@ use crate::shared::{ColorRef, WeakRef};
 /// let rt = mely::Runtime::builder().workers(1).build()?;
 /// let session = rt.colored(String::from("open"));
 /// let weak = session.downgrade();
-/// assert_eq!(weak.upgrade().map(|session| session.with(|s| s.len())), Some(4));
+/// assert_eq!(weak.upgrade().map(|session| session.blocking_with(|s| s.len())), Some(4));
 /// drop(session);
-/// rt.settle();
+/// rt.wait_idle();
 /// # // The last event may still be giving up the color.
 /// # while weak.upgrade().is_some() {}
 /// assert!(weak.upgrade().is_none());
-/// # Ok::<(), mely::BuildError>(())
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
 /// It is of the same type of state, and of none that lives longer:

@@ -20,8 +20,8 @@ use std::sync::{Mutex, PoisonError};
 ///
 /// let rt = Runtime::builder().workers(1).build()?;
 /// let account = rt.colored(0u64);
-/// account.via(&DEPOSIT).post(|balance, _cx| *balance += 5);
-/// assert_eq!(account.with(|balance| *balance), 5);
+/// account.with_handler(&DEPOSIT).post(|balance, _cx| *balance += 5)?;
+/// assert_eq!(account.blocking_with(|balance| *balance), 5);
 /// assert_eq!(rt.metrics().handler("Deposit").map(|h| h.events), Some(1));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```

@@ -22,7 +22,7 @@ impl Drop for PostsWhenDropped {
     fn drop(&mut self) {
         for value in [1, 2] {
             let gate = Arc::clone(&self.gate);
-            self.color.post(move |state, _cx| {
+            self.color.post_or_shed(move |state, _cx| {
                 assert_eq!(state.add(value), value as usize, "out of order");
                 gate.pass();
             });
@@ -40,8 +40,8 @@ fn loom_a_color_that_two_pass_on_ends_once() {
         let gate = Gate::new();
         for home in [0, 1] {
             let (passed_on, gate) = (passed_on.clone(), Arc::clone(&gate));
-            colored(&shared, home, ()).post(move |(), _cx| {
-                passed_on.post(move |state, _cx| {
+            colored(&shared, home, ()).post_or_shed(move |(), _cx| {
+                passed_on.post_or_shed(move |state, _cx| {
                     state.touched.add(1);
                     gate.pass();
                 });
@@ -93,7 +93,7 @@ fn loom_what_a_destructor_posts_is_run() {
         let worker = start(&shared, 0);
         let (color, gate) = (colored(&shared, 0, Watched::new()), Gate::new());
         let ending = colored(&shared, 0, PostsWhenDropped::new(&color, &gate));
-        ending.post(|_, _cx| ());
+        ending.post_or_shed(|_, _cx| ());
         drop(ending);
         gate.wait_for(2);
         drop(color);

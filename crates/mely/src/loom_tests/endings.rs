@@ -12,7 +12,7 @@ fn loom_what_a_held_worker_works_on_stays() {
         let (color, gate) = (colored(&shared, 0, drops.counted()), Gate::new());
         let circle = color.attach((color.clone(), drops.counted()));
         let begun = Arc::clone(&gate);
-        color.post(move |state, _cx| {
+        color.post_or_shed(move |state, _cx| {
             begun.pass();
             begun.wait_for(2);
             state.touched.add(1);

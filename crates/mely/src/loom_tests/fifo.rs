@@ -32,7 +32,7 @@ fn loom_fifo_post_against_steal() {
         let shared = shared_under(Policy::LibasyncSmp, 2);
         let colors = [0, 1].map(|_| colored(&shared, 0, Watched::new()));
         let post = |color: &Colored<Watched>, value: u32| {
-            color.post(move |state, _cx| {
+            color.post_or_shed(move |state, _cx| {
                 state.add(value);
             });
         };
@@ -53,7 +53,7 @@ fn loom_fifo_post_against_steal() {
         let seen = Arc::new(std::sync::Mutex::new(Vec::new()));
         for color in &colors {
             let look = Arc::clone(&seen);
-            color.post(move |state, _cx| look.lock().unwrap().push(state.values()));
+            color.post_or_shed(move |state, _cx| look.lock().unwrap().push(state.values()));
             // One of them is its home.
             run_out();
         }
@@ -73,7 +73,7 @@ fn loom_fifo_post_wakes_a_sleeping_worker() {
         let gate = Gate::new();
         for value in [1, 2] {
             let gate = Arc::clone(&gate);
-            color.post(move |state, _cx| {
+            color.post_or_shed(move |state, _cx| {
                 state.add(value);
                 gate.pass();
             });
@@ -99,7 +99,7 @@ fn loom_fifo_stop_while_posting() {
         let worker = start(&shared, 0);
         let color = colored(&shared, 0, Watched::new());
         let poster = thread::spawn(move || {
-            color.post(|state, _cx| {
+            color.post_or_shed(|state, _cx| {
                 state.add(1);
             });
         });

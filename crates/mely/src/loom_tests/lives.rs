@@ -58,7 +58,7 @@ fn loom_a_call_is_run_or_taken_back() {
         let taken_back = reply.cancel();
         let (seen, gate) = (Arc::new(std::sync::Mutex::new(Vec::new())), Gate::new());
         let (look, passing) = (Arc::clone(&seen), Arc::clone(&gate));
-        color.post(move |list, _cx| {
+        color.post_or_shed(move |list, _cx| {
             *look.lock().unwrap() = list.values();
             passing.pass();
         });
@@ -79,7 +79,7 @@ fn loom_a_color_that_is_stopped_ends_its_state_once() {
         let worker = start(&shared, 0);
         let color = colored(&shared, 0, drops.counted());
         let touch = |color: &Colored<Counted>| {
-            let posted = color.try_post(|state, _cx| {
+            let posted = color.post(|state, _cx| {
                 state.touched.add(1);
             });
             posted.is_ok()

@@ -13,7 +13,7 @@ fn loom_a_section_is_over_when_with_returns() {
         let color = colored(&shared, 0, Watched::new());
         let caller = thread::spawn(move || {
             let mut borrowed = Watched::new();
-            let result = color.try_with(|state| {
+            let result = color.try_blocking_with(|state| {
                 state.add(1);
                 borrowed.add(1)
             });
@@ -38,7 +38,7 @@ fn loom_with_waits_for_its_section() {
         let worker = start(&shared, 0);
         let color = colored(&shared, 0, Watched::new());
         let mut borrowed = Watched::new();
-        let result = color.try_with(|state| {
+        let result = color.try_blocking_with(|state| {
             state.add(1);
             borrowed.add(1);
         });

@@ -107,7 +107,7 @@ fn loom_what_a_timer_posts_is_run() {
         let worker = start(&shared, 0);
         let (color, gate) = (colored(&shared, 0, ()), Gate::new());
         let passing = Arc::clone(&gate);
-        color.post(move |(), cx| {
+        color.post_or_shed(move |(), cx| {
             cx.colored()
                 .post_after(Duration::ZERO, move |(), _cx| passing.pass());
         });

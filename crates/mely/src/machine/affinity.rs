@@ -19,7 +19,7 @@ use mely_topology::{self as topology, CpuAccount, CpuSet, CpuTimes};
 /// use mely::{Affinity, Runtime};
 /// let rt = Runtime::builder().workers(1).affinity(Affinity::Free).build()?;
 /// assert_eq!(rt.metrics().workers[0].core, None);
-/// # Ok::<(), mely::BuildError>(())
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Affinity {

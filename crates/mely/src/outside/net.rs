@@ -35,7 +35,7 @@ pub use crate::outside::reactor::{Readiness, Watch};
 ///     let Some(listener) = listener else { return };
 ///     while let Ok((stream, _peer)) = listener.accept() {
 ///         let connection = cx.handle().colored(None::<TcpStream>);
-///         connection.post(move |slot, cx| {
+///         connection.post_or_shed(move |slot, cx| {
 ///             let mut stream = stream;
 ///             let watched = stream.watch(&cx.colored(), &ECHO, |slot, _cx, _ready| {
 ///                 let mut bytes = [0; 512];
@@ -58,7 +58,7 @@ pub use crate::outside::reactor::{Readiness, Watch};
 /// let mut answer = [0; 5];
 /// client.read_exact(&mut answer)?;
 /// assert_eq!(&answer, b"hello");
-/// listening.with(|slot| *slot = None);
+/// listening.blocking_with(|slot| *slot = None);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Nonblocking<S> {

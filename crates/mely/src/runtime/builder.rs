@@ -19,7 +19,7 @@ use crate::shared::idle::WORKERS_MAX;
 /// let rt = Runtime::builder().workers(4).policy(Policy::Mely).build()?;
 /// assert_eq!(rt.workers(), 4);
 /// assert!(Runtime::builder().workers(0).build().is_err());
-/// # Ok::<(), mely::BuildError>(())
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug)]
 #[must_use]
@@ -132,7 +132,9 @@ impl Builder {
         self
     }
 
-    /// What to do when a handler panics. Default: lose that event only.
+    /// What to do when a handler panics, where a color has not chosen itself
+    /// ([`ColorOptions::on_panic`](crate::ColorOptions::on_panic)). Default:
+    /// [`OnPanic::PoisonState`].
     pub fn on_panic(mut self, on_panic: OnPanic) -> Self {
         self.on_panic = on_panic;
         self
@@ -183,8 +185,8 @@ impl Builder {
     /// # let dir = tempfile::tempdir()?;
     /// # let path = dir.path().join("run.trace");
     /// let rt = mely::Runtime::builder().workers(2).trace(&path).build()?;
-    /// let (a, b) = (rt.color(1), rt.color(2));
-    /// a.post(move |_, _| b.post(|_, _| ()));
+    /// let (a, b) = (rt.numbered_color(1), rt.numbered_color(2));
+    /// a.post(move |_, _| b.post(|_, _| ()))?;
     /// let report = rt.shutdown(Duration::from_secs(5))?;
     /// assert_eq!(report.trace.map(|trace| trace.lost), Some(0));
     ///

@@ -169,12 +169,12 @@ pub struct HandlerMetrics {
 ///
 /// ```
 /// let rt = mely::Runtime::builder().workers(2).build()?;
-/// (0..100).for_each(|_| rt.fresh_color().post(|_, _| ()));
-/// rt.settle();
+/// (0..100).for_each(|_| rt.new_color().post(|_, _| ()));
+/// rt.wait_idle();
 /// let metrics = rt.metrics();
 /// assert_eq!((metrics.events.run, metrics.events.pending()), (100, 0));
 /// assert!(metrics.to_prometheus().contains("mely_events_run_total 100"));
-/// # Ok::<(), mely::BuildError>(())
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Snapshot {
@@ -234,7 +234,7 @@ impl Snapshot {
     /// # let rt = mely::Runtime::builder().workers(2).build()?;
     /// let steals = rt.metrics().total(|worker| worker.steals);
     /// # let _ = steals;
-    /// # Ok::<(), mely::BuildError>(())
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn total(&self, count: impl Fn(&WorkerMetrics) -> u64) -> u64 {
         self.workers.iter().map(count).sum()

@@ -1,5 +1,6 @@
 //! The runtime: workers, from start to shutdown.
 
+mod before;
 pub(crate) mod builder;
 pub(crate) mod ending;
 pub(crate) mod error;
@@ -24,6 +25,7 @@ use mely_trace::{Header, NOT_PINNED};
 use self::builder::Builder;
 use self::error::BuildError;
 use crate::color::context::Context;
+use crate::color::error::PostError;
 use crate::color::group::Group;
 use crate::color::options::ColorOptions;
 use crate::color::waits::wait_for;
@@ -58,7 +60,7 @@ const DROP_DEADLINE: Duration = Duration::from_secs(1);
 /// use std::time::Duration;
 /// let rt = mely::Runtime::new()?;
 /// let greeter = rt.colored(String::from("hello"));
-/// greeter.post(|text, cx| println!("{text} from worker {}", cx.worker()));
+/// greeter.post(|text, cx| println!("{text} from worker {}", cx.worker()))?;
 /// let report = rt.shutdown(Duration::from_secs(5))?;
 /// assert_eq!(report.events_run, 1);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -232,19 +234,42 @@ impl Handle {
     }
 
     /// The color with a small number, as in the papers: the same number is the same
-    /// color, and it lives as long as the runtime.
-    pub fn color(&self, number: u16) -> Color {
+    /// color, and it lives as long as the runtime. Color 0 is what
+    /// [`post`](Self::post) posts to.
+    pub fn numbered_color(&self, number: u16) -> Color {
         let color = self.shared.small_color(number);
         Colored::from_parts(color, StatePtr::dangling())
     }
 
-    /// A color of its own; there can be any number. It begins on the worker that
+    /// A new color without state; there can be any number. It begins on the worker that
     /// makes it, or on each in turn when made outside of the workers.
-    pub fn fresh_color(&self) -> Color {
+    pub fn new_color(&self) -> Color {
         self.colored(())
     }
 
-    /// State with a color of its own.
+    /// Posts an event without a color of the program's: it runs under color 0, after all
+    /// that this thread posted so before. A program of one loop begins as it is, with all
+    /// its events here, and becomes parallel as they get colors.
+    ///
+    /// ```
+    /// let rt = mely::Runtime::builder().workers(2).build()?;
+    /// rt.post(|_, _cx| println!("one of these at a time"))?;
+    /// rt.post(|_, _cx| println!("then the next"))?;
+    /// rt.wait_idle();
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As for [`Colored::post`].
+    pub fn post<F>(&self, event: F) -> Result<(), PostError<F>>
+    where
+        F: FnOnce(&mut (), &mut Context<'_, ()>) + Send + 'static,
+    {
+        self.numbered_color(0).post(event)
+    }
+
+    /// State with a new color of its own.
     pub fn colored<T: Send + 'static>(&self, state: T) -> Colored<T> {
         let color = worker::new_color(&self.shared, |here| {
             let home = here.unwrap_or_else(|| self.shared.next_home());
@@ -271,9 +296,9 @@ impl Handle {
     /// ```
     /// # use std::time::Duration;
     /// let rt = mely::Runtime::builder().workers(1).build()?;
-    /// let color = rt.fresh_color();
-    /// color.post(|_, cx| assert!(cx.handle().shutdown(Duration::from_secs(5))));
-    /// while color.try_post(|_, _| ()).is_ok() {}
+    /// let color = rt.new_color();
+    /// color.post(|_, cx| assert!(cx.handle().shutdown(Duration::from_secs(5))))?;
+    /// while color.post(|_, _| ()).is_ok() {}
     /// assert!(rt.shutdown(Duration::from_secs(5))?.events_run > 0);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -299,10 +324,10 @@ impl Handle {
     ///
     /// Inside a handler of the same runtime, or of one that it waits for: that could wait
     /// for itself.
-    pub fn settle(&self) {
+    pub fn wait_idle(&self) {
         let waiting = wait_for(self.shared.number);
         if let Err(error) = &waiting {
-            panic!("Handle::settle: {error}");
+            panic!("Handle::wait_idle: {error}");
         }
         while !self.shared.is_quiescent() && self.shared.phase() < Phase::Stopped {
             crate::machine::sync::pause(DRAIN_POLL);

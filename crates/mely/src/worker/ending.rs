@@ -33,7 +33,7 @@ impl Worker {
     }
 
     /// Counts a panic, and does what the runtime was told to do after one. Whether the
-    /// color is poisoned now.
+    /// color has been stopped, by that or before.
     pub(super) fn after_panic(&self, panic: Box<dyn std::any::Any + Send>) -> bool {
         self.ready.take_back();
         self.end_trace_by_panic();
@@ -46,7 +46,7 @@ impl Worker {
         }
         let (color, of_runtime) = (self.running.lend(), self.shared.config.on_panic);
         match color.map_or(of_runtime, |color| color.after_panic(of_runtime)) {
-            OnPanic::Continue => {}
+            OnPanic::Continue | OnPanic::PoisonState => {}
             OnPanic::PoisonColor => {
                 // All readiness goes through the color of a single reactor.
                 let poll = self
@@ -56,13 +56,14 @@ impl Worker {
                     .then_some(u64::from(POLL_COLOR));
                 if let Some(color) = color.filter(|color| Some(color.id()) != poll) {
                     color.poison();
+                    self.shed_of_running(&color);
                 }
             }
             OnPanic::Abort => std::process::abort(),
         }
         drop_safely(panic);
         let color = self.running.lend();
-        color.is_none_or(|color| color.is_poisoned())
+        color.is_none_or(|color| color.is_stopped())
     }
 
     /// Begins the turn of a color that others have posted to, or stopped.
@@ -73,10 +74,18 @@ impl Worker {
         }
     }
 
-    /// Drops the pending events of a color that was poisoned or stopped.
+    /// Drops the pending events of a color that was stopped.
     #[cold]
     pub(super) fn shed_pending(&self, color: &OwnedColor) {
+        let before = self.drops_of_poisoned.replace(color.borrow().is_poisoned());
         color.discard(|_| self.remote().counts.events.shed.add(1));
+        self.drops_of_poisoned.set(before);
+    }
+
+    /// Whether what it drops right now are events of a color that a panic has poisoned: who
+    /// waits for their answers is told.
+    pub(crate) fn drops_of_poisoned(&self) -> bool {
+        self.drops_of_poisoned.get()
     }
 
     /// Drops an event of a color that was stopped.
@@ -91,12 +100,16 @@ impl Worker {
     pub(crate) fn stop(&self, color: &ColorRef) {
         let owner = color.stop();
         if let Some(running) = self.running_of(color) {
-            if let Some(next) = self.next.take() {
-                running.unreserve();
-                self.shed(next);
-            }
-            running.discard(|_| self.remote().counts.events.shed.add(1));
+            self.shed_of_running(&running);
         }
         drop(owner);
+    }
+
+    /// Drops what is pending of the color that is being run, which was stopped.
+    fn shed_of_running(&self, running: &OwnedColor) {
+        if let Some(next) = self.next.take() {
+            running.put_back(next);
+        }
+        self.shed_pending(running);
     }
 }

@@ -58,7 +58,11 @@ impl Worker {
             match posted.claim() {
                 // The queue itself has the order.
                 Ok(color) => return Some(Ticketed::new(0, Ready::Color(color))),
-                Err(refused) => self.shed(refused),
+                Err((refused, poisoned)) => {
+                    let before = self.drops_of_poisoned.replace(poisoned);
+                    self.shed(refused);
+                    self.drops_of_poisoned.set(before);
+                }
             }
         }
     }

@@ -102,6 +102,8 @@ pub(crate) struct Worker {
     running: Running,
     /// Events of the turn, or of turns in a row, that were run or are being run.
     ran: Cell<u32>,
+    /// What it drops are events of a color that a panic has poisoned.
+    drops_of_poisoned: Cell<bool>,
     /// The mark of the task that is being polled; null if none is, or one without a mark.
     polled: Cell<*const ()>,
     next_ticket: Cell<u64>,
@@ -153,6 +155,7 @@ impl Worker {
             steal_cost: Cell::new(Ewma::new()),
             reading_cycles: reading_cycles(&*shared.clock),
             next: Cell::new(None),
+            drops_of_poisoned: Cell::new(false),
             running: Running::default(),
             ran: Cell::new(0),
             polled: Cell::new(ptr::null()),

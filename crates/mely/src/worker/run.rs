@@ -112,7 +112,7 @@ impl Worker {
         if color.home() != self.index {
             self.settle_stolen(&color);
         }
-        if color.is_poisoned() || (has_posts && color.is_stopped()) {
+        if has_posts && color.is_stopped() {
             self.shed_pending(&color);
             self.end_turn(color);
             return;
@@ -125,10 +125,8 @@ impl Worker {
         let turn = Turn::new(batch, color.len(), sample, fresh, moved);
         self.running.put(color);
         let turns = || catch_unwind(AssertUnwindSafe(|| self.run_turns(&turn)));
-        let mut poisoned = false;
         while let Err(panic) = turns() {
-            poisoned = self.after_panic(panic);
-            if poisoned {
+            if self.after_panic(panic) {
                 break;
             }
         }
@@ -139,9 +137,6 @@ impl Worker {
         let (until_sample, sample) = self.until_sample.get();
         self.until_sample.set((until_sample - turns, sample));
         if let Some(color) = self.running.take() {
-            if poisoned {
-                color.end_listed();
-            }
             self.end_turn(color);
         }
     }

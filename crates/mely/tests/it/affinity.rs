@@ -12,8 +12,8 @@ use crate::support::bounded;
 
 /// What the first worker says: its core, and where the system lets it run.
 fn seen(rt: &Runtime) -> (Option<usize>, CpuSet) {
-    let color = rt.color_options().pinned(0).fresh().expect("a worker");
-    let seen = color.call(|_, cx| (cx.core(), allowed_cpus()));
+    let color = rt.color_options().pin_to(0).new_color().expect("a worker");
+    let seen = color.call(|_, cx| (cx.cpu(), allowed_cpus()));
     seen.wait().expect("an answer")
 }
 
@@ -77,11 +77,11 @@ impl Drop for Spinner {
 /// Keeps the first worker at work, by events of a millisecond each, until `is_over` or as
 /// many as were given have been run: whether it was.
 fn works_until(rt: &Runtime, events: usize, is_over: impl Fn(&WorkerMetrics) -> bool) -> bool {
-    let color = rt.color_options().pinned(0).fresh().expect("a worker");
+    let color = rt.color_options().pin_to(0).new_color().expect("a worker");
     let ends = Arc::new(AtomicBool::new(false));
     for _ in 0..events {
         let ends = Arc::clone(&ends);
-        color.post(move |_, _| {
+        color.post_or_shed(move |_, _| {
             let end = Instant::now() + Duration::from_millis(1);
             while Instant::now() < end && !ends.load(Relaxed) {
                 std::hint::spin_loop();
@@ -110,7 +110,7 @@ fn auto_keeps_a_core_while_it_works() {
                 break rt;
             }
         };
-        rt.settle();
+        rt.wait_idle();
         // It is seen to sleep once it has let go.
         while rt.metrics().workers[0].core.is_some() {
             std::thread::sleep(Duration::from_millis(1));

@@ -75,8 +75,8 @@ fn the_largest_settings_are_taken() {
             .build()
             .expect("a runtime");
         let color = rt.colored(0);
-        (0..100).for_each(|_| color.post(|n, _| *n += 1));
-        assert_eq!(color.with(|n| *n), 100);
+        (0..100).for_each(|_| color.post_or_shed(|n, _| *n += 1));
+        assert_eq!(color.blocking_with(|n| *n), 100);
     });
 }
 
@@ -96,10 +96,10 @@ fn the_smallest_settings_are_taken() {
             .expect("a runtime");
         let color = rt.colored(0);
         for _ in 0..100 {
-            color.post(|n, _| *n += 1);
+            color.post_or_shed(|n, _| *n += 1);
             settle(&rt);
         }
-        assert_eq!(color.with(|n| *n), 100);
+        assert_eq!(color.blocking_with(|n| *n), 100);
         let refused = color.post_after(Duration::ZERO, |_, _| ());
         settle(&rt);
         assert!(!refused.is_pending());
@@ -113,7 +113,11 @@ fn workers_are_named() {
         let rt = Runtime::builder().workers(3).worker_name("bees").build();
         let rt = rt.expect("a runtime");
         for worker in 0..3 {
-            let color = rt.color_options().pinned(worker).fresh().expect("a worker");
+            let color = rt
+                .color_options()
+                .pin_to(worker)
+                .new_color()
+                .expect("a worker");
             let name = color.call(|_, _| std::thread::current().name().map(str::to_owned));
             assert_eq!(name.wait(), Ok(Some(format!("bees-{worker}"))));
         }
@@ -129,8 +133,12 @@ fn workers_are_pinned_to_the_cores_that_were_named() {
         let rt = rt.expect("a runtime");
         assert_eq!(rt.workers(), cores.len());
         for (worker, &core) in cores.iter().enumerate() {
-            let color = rt.color_options().pinned(worker).fresh().expect("a worker");
-            let seen = color.call(|_, cx| (cx.core(), topology::allowed_cpus()));
+            let color = rt
+                .color_options()
+                .pin_to(worker)
+                .new_color()
+                .expect("a worker");
+            let seen = color.call(|_, cx| (cx.cpu(), topology::allowed_cpus()));
             let (named, allowed) = seen.wait().expect("an answer");
             assert_eq!(named, Some(core));
             assert_eq!(allowed.iter().collect::<Vec<_>>(), [core]);
@@ -147,7 +155,7 @@ fn workers_stay_unpinned_when_asked_or_when_they_are_too_many() {
         let many = Runtime::builder().workers(cores + 1);
         for builder in [asked, many] {
             let rt = builder.build().expect("a runtime");
-            let seen = rt.fresh_color().call(|_, cx| cx.core());
+            let seen = rt.new_color().call(|_, cx| cx.cpu());
             assert_eq!(seen.wait(), Ok(None));
         }
     });
@@ -162,9 +170,13 @@ fn every_policy_and_reactor_runs() {
                 let rt = rt.build().expect("a runtime");
                 let color = rt.colored(HashSet::new());
                 for n in 0..50 {
-                    color.post(move |set, _| assert!(set.insert(n)));
+                    color.post_or_shed(move |set, _| assert!(set.insert(n)));
                 }
-                assert_eq!(color.with(|set| set.len()), 50, "{policy}, {kind:?}");
+                assert_eq!(
+                    color.blocking_with(|set| set.len()),
+                    50,
+                    "{policy}, {kind:?}"
+                );
             }
         }
     });

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use mely::{CallError, PostError};
+use mely::{CallError, OnPanic, PostError};
 
 use crate::support::{
     Gate, LIMIT, OpenOnDrop, block_on, bounded, panicked, runtime, settle, silent_panic,
@@ -17,7 +17,7 @@ fn a_section_may_borrow_from_its_caller() {
         let words = rt.colored(String::new());
         let (said, mut lengths) = (String::from("hello"), Vec::new());
         for _ in 0..100 {
-            let length = words.with(|text| {
+            let length = words.blocking_with(|text| {
                 text.push_str(&said);
                 lengths.push(text.len());
                 text.len()
@@ -26,7 +26,7 @@ fn a_section_may_borrow_from_its_caller() {
         }
         assert_eq!(lengths.len(), 100);
         // A result that borrows.
-        let part: &str = words.with(|_| &said[1..3]);
+        let part: &str = words.blocking_with(|_| &said[1..3]);
         assert_eq!(part, "el");
     });
 }
@@ -41,12 +41,12 @@ fn sections_of_many_threads_exclude_each_other() {
                 for _ in 0..8 {
                     scope.spawn(|| {
                         for _ in 0..300 {
-                            counter.with(|n| *n += 1);
+                            counter.blocking_with(|n| *n += 1);
                         }
                     });
                 }
             });
-            assert_eq!(counter.with(|n| *n), 2_400);
+            assert_eq!(counter.blocking_with(|n| *n), 2_400);
         }
     });
 }
@@ -60,12 +60,12 @@ fn a_section_inside_a_handler_is_an_error_and_no_deadlock() {
             let to = other.clone();
             let seen = own.call(move |_, cx| {
                 let own = cx.colored();
-                (own.try_with(|_| ()), to.try_with(|_| ()))
+                (own.try_blocking_with(|_| ()), to.try_blocking_with(|_| ()))
             });
             let inside = Err(CallError::InsideHandler);
             assert_eq!(seen.wait(), Ok((inside.clone(), inside)));
-            let panicked = own.call(move |_, _| other.with(|_| ()));
-            let said = format!("Colored::with: {}", CallError::InsideHandler);
+            let panicked = own.call(move |_, _| other.blocking_with(|_| ()));
+            let said = format!("Colored::blocking_with: {}", CallError::InsideHandler);
             assert_eq!(panicked.wait(), Err(CallError::Panicked(said.into())));
         }
     });
@@ -75,7 +75,7 @@ fn a_section_inside_a_handler_is_an_error_and_no_deadlock() {
 fn settling_inside_a_handler_panics_and_does_not_hang() {
     bounded("settle inside", || {
         let rt = runtime(1);
-        let settled = rt.fresh_color().call(|_, cx| cx.handle().settle());
+        let settled = rt.new_color().call(|_, cx| cx.handle().wait_idle());
         assert!(matches!(settled.wait(), Err(CallError::Panicked(_))));
     });
 }
@@ -85,8 +85,8 @@ fn a_section_of_another_runtime_is_allowed_inside_a_handler() {
     bounded("two runtimes", || {
         let (a, b) = (runtime(1), runtime(1));
         let there = b.colored(41);
-        let here = a.fresh_color().call(move |_, _| {
-            there.with(|n| {
+        let here = a.new_color().call(move |_, _| {
+            there.blocking_with(|n| {
                 *n += 1;
                 *n
             })
@@ -127,7 +127,7 @@ fn a_dropped_reply_does_not_take_the_event_back() {
         for _ in 0..50 {
             drop(counter.call(|n, _| *n += 1));
         }
-        assert_eq!(counter.with(|n| *n), 50);
+        assert_eq!(counter.blocking_with(|n| *n), 50);
     });
 }
 
@@ -137,7 +137,7 @@ fn a_result_that_nobody_takes_is_dropped() {
         let rt = runtime(1);
         let token = Arc::new(());
         let given = Arc::clone(&token);
-        drop(rt.fresh_color().call(move |_, _| given));
+        drop(rt.new_color().call(move |_, _| given));
         settle(&rt);
         assert_eq!(Arc::strong_count(&token), 1);
     });
@@ -147,13 +147,20 @@ fn a_result_that_nobody_takes_is_dropped() {
 fn a_call_that_panics_says_so() {
     bounded("panics", || {
         let rt = runtime(2);
-        let color = rt.colored(5);
+        let color = rt
+            .color_options()
+            .on_panic(OnPanic::Continue)
+            .colored(5)
+            .expect("no home was chosen");
         let reply = color.call(|_, _| -> u8 { silent_panic() });
         assert_eq!(reply.wait(), panicked());
         let awaited = color.call(|_, _| -> u8 { silent_panic() });
         assert_eq!(block_on(awaited), panicked());
-        assert_eq!(color.try_with(|_| -> u8 { silent_panic() }), panicked());
-        assert_eq!(color.with(|n| *n), 5, "the color goes on");
+        assert_eq!(
+            color.try_blocking_with(|_| -> u8 { silent_panic() }),
+            panicked()
+        );
+        assert_eq!(color.blocking_with(|n| *n), 5, "the color goes on");
         assert_eq!(rt.metrics().total(|w| w.panics), 3);
     });
 }
@@ -164,9 +171,9 @@ fn what_has_answered_is_counted_and_named() {
         let rt = runtime(2);
         for n in 0..200 {
             let color = rt.colored(0u64);
-            color.post(|n, _| *n += 1);
+            color.post_or_shed(|n, _| *n += 1);
             match n % 3 {
-                0 => assert_eq!(color.with(|n| *n), 1),
+                0 => assert_eq!(color.blocking_with(|n| *n), 1),
                 1 => assert_eq!(color.call(|n, _| *n).wait(), Ok(1)),
                 _ => assert_eq!(
                     color.spawn_with(async |mut own| own.with(|n| *n)).wait(),
@@ -199,9 +206,9 @@ fn a_section_panics_at_its_callers_line() {
             let _ = tell.send(place);
         }));
         let rt = runtime(1);
-        let color = rt.fresh_color();
+        let color = rt.new_color();
         rt.shutdown(LIMIT).expect("nothing is pending");
-        let section = std::panic::AssertUnwindSafe(|| color.with(|_| ()));
+        let section = std::panic::AssertUnwindSafe(|| color.blocking_with(|_| ()));
         assert!(std::panic::catch_unwind(section).is_err());
         set_hook(before);
         assert_eq!(told.recv(), Ok(Some(file!().to_owned())));
@@ -217,18 +224,18 @@ fn everything_is_refused_after_a_shutdown_and_given_back() {
         rt.shutdown(LIMIT).expect("nothing is pending");
         let token = Arc::new(());
         let held = Arc::clone(&token);
-        let refused = color.try_post(move |_, _| drop(held)).unwrap_err();
+        let refused = color.post(move |_, _| drop(held)).unwrap_err();
         assert!(matches!(refused, PostError::Closed(_)), "{refused}");
         assert_eq!(Arc::strong_count(&token), 2);
         drop(refused.into_event());
         assert_eq!(Arc::strong_count(&token), 1);
-        color.post(|_, _| ());
-        assert_eq!(color.try_with(|n| *n), Err(CallError::Closed));
+        color.post_or_shed(|_, _| ());
+        assert_eq!(color.try_blocking_with(|n| *n), Err(CallError::Closed));
         assert_eq!(color.call(|n, _| *n).wait(), Err(CallError::Closed));
         assert_eq!(color.spawn(async { 1 }).wait(), Err(CallError::Dropped));
         let timer = color.post_after(Duration::ZERO, |_, _| ());
         assert!(!timer.is_pending());
-        handle.settle();
+        handle.wait_idle();
         crate::support::holds(crate::checkers::conserved(&handle.metrics().events));
         assert_eq!(handle.metrics().events.shed, 6);
     });
@@ -239,16 +246,16 @@ fn a_call_that_the_shutdown_drops_says_so() {
     bounded("dropped", || {
         let rt = runtime(1);
         let (begun, release) = (Gate::default(), OpenOnDrop(Gate::default()));
-        let color = rt.fresh_color();
+        let color = rt.new_color();
         let (begin, wait) = (begun.clone(), release.0.clone());
-        color.post(move |_, _| {
+        color.post_or_shed(move |_, _| {
             begin.arrive();
             wait.pass("the shutdown is over");
         });
         begun.pass("the handler begins");
         let reply = color.call(|_, _| ());
         let awaited = color.call(|_, _| ());
-        let section = thread::spawn(move || color.try_with(|_| ()));
+        let section = thread::spawn(move || color.try_blocking_with(|_| ()));
         // The section is posted once three events wait.
         crate::support::eventually("the section waits", || rt.metrics().events.pending() == 4);
         let error = rt.shutdown(Duration::ZERO).unwrap_err();
@@ -274,7 +281,7 @@ fn a_call_that_was_cancelled_in_time_is_not_run() {
             });
             cancelled += i32::from(reply.cancel());
         }
-        assert_eq!(color.with(|n| *n), 300 - cancelled);
+        assert_eq!(color.blocking_with(|n| *n), 300 - cancelled);
         settle(&rt);
         assert_eq!(
             Arc::strong_count(&token),
@@ -289,7 +296,7 @@ fn a_call_that_was_cancelled_in_time_is_not_run() {
 fn a_wait_gives_its_reply_back_in_time() {
     bounded("timeouts", || {
         let rt = runtime(1);
-        let color = rt.fresh_color();
+        let color = rt.new_color();
         let (begun, release) = (Gate::default(), OpenOnDrop(Gate::default()));
         let (begin, wait) = (begun.clone(), release.0.clone());
         let reply = color.call(move |_, _| {
@@ -318,7 +325,7 @@ fn a_wait_gives_its_reply_back_in_time() {
 fn a_task_that_is_cancelled_drops_its_future() {
     bounded("aborted", || {
         let rt = runtime(2);
-        let (color, token) = (rt.fresh_color(), Arc::new(()));
+        let (color, token) = (rt.new_color(), Arc::new(()));
         let held = Arc::clone(&token);
         // Who could wake it: without that it would be given up at once.
         let wakers = Arc::new(std::sync::Mutex::new(Vec::new()));

@@ -19,11 +19,14 @@ const LATE: Duration = Duration::from_secs(3_600);
 /// A color that a panic has poisoned.
 fn poisoned(rt: &Runtime) -> Color {
     let options = rt.color_options().on_panic(OnPanic::PoisonColor);
-    options.fresh().expect("no home was chosen")
+    options.new_color().expect("no home was chosen")
 }
 
 fn poison(color: &Color) {
-    assert_eq!(color.try_with(|()| -> () { silent_panic() }), panicked());
+    assert_eq!(
+        color.try_blocking_with(|()| -> () { silent_panic() }),
+        panicked()
+    );
 }
 
 /// How many others have it.
@@ -59,21 +62,21 @@ fn what_is_pending_is_dropped_by_the_owner() {
         let color = rt.colored(0);
         let (begun, release) = (Gate::default(), OpenOnDrop(Gate::default()));
         let (begin, wait) = (begun.clone(), release.0.clone());
-        color.post(move |_, _| {
+        color.post_or_shed(move |_, _| {
             begin.arrive();
             wait.pass("the color is stopped");
         });
         begun.pass("it begins");
         for _ in 0..3 {
             let captured = DroppedOn(Arc::clone(&dropped));
-            color.post(move |n, _| {
+            color.post_or_shed(move |n, _| {
                 let _captured = &captured;
                 *n += 1;
             });
         }
         color.stop(Pending::Drop);
         assert!(dropped.lock().expect("no panic under it").is_empty());
-        let refused = color.try_post(|_, _| ()).unwrap_err();
+        let refused = color.post(|_, _| ()).unwrap_err();
         assert!(matches!(refused, PostError::Closed(_)));
         drop(release);
         settle(&rt);
@@ -94,9 +97,9 @@ fn inboxes_are_looked_into_while_their_colors_are_stopped() {
             if Instant::now() > end || (cfg!(miri) && round > 3) {
                 break;
             }
-            let all: Vec<_> = (0..colors).map(|_| rt.fresh_color()).collect();
+            let all: Vec<_> = (0..colors).map(|_| rt.new_color()).collect();
             for _ in 0..events {
-                all.iter().for_each(|color| color.post(|_, _| ()));
+                all.iter().for_each(|color| color.post_or_shed(|_, _| ()));
             }
             all.iter().rev().for_each(|color| color.stop(Pending::Drop));
         }
@@ -113,22 +116,22 @@ fn a_bounded_color_that_was_stopped_is_closed_and_not_full() {
         let color = rt.color_options().capacity(2).colored(0).expect("no home");
         let (begun, release) = (Gate::default(), OpenOnDrop(Gate::default()));
         let (begin, wait) = (begun.clone(), release.0.clone());
-        color.post(move |_, _| {
+        color.post_or_shed(move |_, _| {
             begin.arrive();
             wait.pass("the color is stopped");
         });
         begun.pass("it begins");
-        color.post(|_, _| ());
-        color.post(|_, _| ());
-        let full = color.try_post(|_, _| ()).unwrap_err();
+        color.post_or_shed(|_, _| ());
+        color.post_or_shed(|_, _| ());
+        let full = color.post(|_, _| ()).unwrap_err();
         assert!(matches!(full, PostError::Full(_)));
         color.stop(Pending::Drop);
-        let is_closed = || matches!(color.try_post(|_, _| ()), Err(PostError::Closed(_)));
+        let is_closed = || matches!(color.post(|_, _| ()), Err(PostError::Closed(_)));
         assert!(is_closed() && is_closed());
         drop(release);
         settle(&rt);
         assert!((0..4).all(|_| is_closed()));
-        assert_eq!(color.try_with(|n| *n), Err(CallError::Closed));
+        assert_eq!(color.try_blocking_with(|n| *n), Err(CallError::Closed));
         assert!(!color.post_after(Duration::ZERO, |_, _| ()).is_pending());
         holds(conserved(&rt.metrics().events));
     });
@@ -187,7 +190,7 @@ fn a_poisoned_color_is_stopped_after_what_is_pending() {
 fn what_is_given_to_a_color_that_was_stopped_goes_at_once() {
     bounded("attached", || {
         let (rt, token) = (runtime(1), Arc::new(()));
-        let color = rt.fresh_color();
+        let color = rt.new_color();
         color.stop(Pending::Drop);
         let attached = color.attach(Arc::clone(&token));
         assert_eq!(others(&token), 0);
@@ -198,7 +201,11 @@ fn what_is_given_to_a_color_that_was_stopped_goes_at_once() {
         assert!(held.is_stopped() && attached.is_stopped());
         let renewed = rt.colored(5);
         drop((color, held, attached));
-        assert_eq!(renewed.with(|n| *n), 5, "its memory is another one's");
+        assert_eq!(
+            renewed.blocking_with(|n| *n),
+            5,
+            "its memory is another one's"
+        );
     });
 }
 
@@ -242,7 +249,7 @@ fn timers_end_with_their_color() {
 fn what_was_over_is_not_taken_back() {
     bounded("taken back", || {
         let rt = runtime(1);
-        let color = rt.fresh_color();
+        let color = rt.new_color();
         let mut polled = color.spawn(async { 5 });
         settle(&rt);
         let mut cx = std::task::Context::from_waker(Waker::noop());
@@ -267,7 +274,7 @@ fn readiness_that_a_color_refuses_is_told_elsewhere() {
         for held in [false, true] {
             let (mut peer, ours) = UnixStream::pair().expect("a pair");
             ours.set_nonblocking(true).expect("a socket");
-            let on = |worker| rt.color_options().pinned(worker).fresh();
+            let on = |worker| rt.color_options().pin_to(worker).new_color();
             let [holder, color] = [(); 2].map(|()| on(0).expect("there are two workers"));
             let (told, names) = (Gate::default(), Arc::new(Mutex::new(Vec::new())));
             let (tell, name) = (told.clone(), DroppedOn(Arc::clone(&names)));
@@ -289,7 +296,7 @@ fn readiness_that_a_color_refuses_is_told_elsewhere() {
             if held {
                 let (begun, wait) = (Gate::default(), release.0.clone());
                 let begin = begun.clone();
-                holder.post(move |(), _| {
+                holder.post_or_shed(move |(), _| {
                     begin.arrive();
                     wait.pass("it is told");
                 });

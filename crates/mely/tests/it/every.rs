@@ -17,10 +17,10 @@ fn it_goes_on_where_its_events_run_elsewhere() {
         let rounds = if cfg!(miri) { 1 } else { 3 };
         for _ in 0..rounds {
             let rt = runtime(2);
-            let pinned = |worker| rt.color_options().pinned(worker);
+            let pinned = |worker| rt.color_options().pin_to(worker);
             let ticks = Gate::default();
             let color = pinned(1).colored(0_u64).expect("there are two workers");
-            let maker = pinned(0).fresh().expect("there are two workers");
+            let maker = pinned(0).new_color().expect("there are two workers");
             let (ticked, ticking) = (ticks.clone(), color.clone());
             let made = maker.call(move |_, _| {
                 ticking.post_every(SOON, move |n, _| {
@@ -55,7 +55,11 @@ fn who_cancels_it_too_late_is_told() {
         assert!(!timer.is_pending() && !timer.reset_after(SOON));
         drop(release);
         settle(&rt);
-        assert_eq!((color.with(|n| *n), ran.load(SeqCst)), (0, 1), "the last");
+        assert_eq!(
+            (color.blocking_with(|n| *n), ran.load(SeqCst)),
+            (0, 1),
+            "the last"
+        );
         // By itself it is in time.
         let (inside, told) = (Arc::clone(&own), Gate::default());
         let tell = told.clone();

@@ -29,7 +29,7 @@ fn turn(endless: &mut Endless, cx: &mut Context<'_, Endless>) {
     }
     if left > 0 {
         endless.left.store(left - 1, Relaxed);
-        cx.post_via(endless.handler, turn);
+        cx.with_handler(endless.handler).post_or_shed(turn);
     }
 }
 
@@ -44,10 +44,10 @@ fn endless_colors(policy: Policy, batch: u32, colors: usize) {
         let faults = Arc::new(Faults::default());
         let fair = Arc::new(Mutex::new(Fairness::new(colors, batch, &faults)));
         let left = Arc::new(AtomicU64::new(20_000));
-        let starter = rt.fresh_color();
+        let starter = rt.new_color();
         let handle = rt.clone();
         // All begin from one event: none is ahead.
-        starter.post(move |_, _| {
+        starter.post_or_shed(move |_, _| {
             for at in 0..colors {
                 let handler = if at % 2 == 0 { &HEAVY } else { &LIGHT };
                 let endless = Endless {
@@ -57,11 +57,11 @@ fn endless_colors(policy: Policy, batch: u32, colors: usize) {
                     handler,
                 };
                 let options = match at % 3 {
-                    0 => handle.color_options().pinned(0),
+                    0 => handle.color_options().pin_to(0),
                     _ => handle.color_options(),
                 };
                 let color = options.colored(endless).expect("worker 0");
-                color.via(handler).post(turn);
+                color.with_handler(handler).post_or_shed(turn);
             }
         });
         settle(&rt);
@@ -85,18 +85,18 @@ fn one_busy_color_does_not_hold_timers_and_outsiders_up() {
         let stop = Arc::new(AtomicU64::new(0));
         fn spin(stop: &mut Arc<AtomicU64>, cx: &mut Context<'_, Arc<AtomicU64>>) {
             if stop.load(Relaxed) < 2 {
-                cx.post(spin);
+                cx.post_or_shed(spin);
             }
         }
         let busy = rt.colored(Arc::clone(&stop));
-        busy.post(spin);
+        busy.post_or_shed(spin);
         let (by_timer, by_post) = (Arc::clone(&stop), Arc::clone(&stop));
-        let _timer =
-            rt.fresh_color()
-                .post_after(std::time::Duration::from_millis(1), move |_, _| {
-                    by_timer.fetch_add(1, Relaxed);
-                });
-        rt.fresh_color().post(move |_, _| {
+        let _timer = rt
+            .new_color()
+            .post_after(std::time::Duration::from_millis(1), move |_, _| {
+                by_timer.fetch_add(1, Relaxed);
+            });
+        rt.new_color().post_or_shed(move |_, _| {
             by_post.fetch_add(1, Relaxed);
         });
         settle(&rt);

@@ -35,9 +35,13 @@ fn steal_from_a_held_core(policy: Policy, colors: u64, events: u64) -> Snapshot 
     let (ran, begun, thief_may_go) = (Gate::default(), Gate::default(), Gate::default());
     let _release = OpenOnDrop(thief_may_go.clone());
     let hold = |worker: usize, wait_for: Gate, count: u64| {
-        let color = rt.color_options().pinned(worker).fresh().expect("a worker");
+        let color = rt
+            .color_options()
+            .pin_to(worker)
+            .new_color()
+            .expect("a worker");
         let begin = begun.clone();
-        color.post(move |_, _| {
+        color.post_or_shed(move |_, _| {
             begin.arrive();
             assert!(wait_for.wait_for(count, WAIT), "worker {worker} is held");
         });
@@ -46,10 +50,16 @@ fn steal_from_a_held_core(policy: Policy, colors: u64, events: u64) -> Snapshot 
     hold(1, thief_may_go.clone(), 1);
     assert!(begun.wait_for(2, WAIT), "both are held");
     for _ in 0..colors {
-        let color = rt.color_options().home(0).fresh().expect("worker 0");
+        let color = rt
+            .color_options()
+            .start_on(0)
+            .new_color()
+            .expect("worker 0");
         for _ in 0..events {
             let ran = ran.clone();
-            color.via(&COSTLY).post(move |_, _| ran.arrive());
+            color
+                .with_handler(&COSTLY)
+                .post_or_shed(move |_, _| ran.arrive());
         }
     }
     thief_may_go.arrive();
@@ -89,8 +99,8 @@ fn without_stealing_everything_runs_at_home() {
     bounded("no steals", || {
         let rt = runtime(4, Policy::LibasyncSmpNoSteal);
         for number in 0..100u16 {
-            let color = rt.color(number);
-            color.post(move |_, cx| assert_eq!(cx.worker(), usize::from(number) % 4));
+            let color = rt.numbered_color(number);
+            color.post_or_shed(move |_, cx| assert_eq!(cx.worker(), usize::from(number) % 4));
         }
         settle(&rt);
         let metrics = rt.metrics();
@@ -105,13 +115,13 @@ fn events_of_a_core_run_in_the_order_in_which_they_came_whatever_their_color() {
         for policy in fifos() {
             let rt = runtime(1, policy);
             let ran = Arc::new(Mutex::new(Vec::new()));
-            let starter = rt.fresh_color();
+            let starter = rt.new_color();
             let (handle, into) = (rt.clone(), Arc::clone(&ran));
-            starter.post(move |_, cx| {
-                let colors = [handle.fresh_color(), handle.fresh_color(), cx.color()];
+            starter.post_or_shed(move |_, cx| {
+                let colors = [handle.new_color(), handle.new_color(), cx.color()];
                 for n in 0..30 {
                     let ran = Arc::clone(&into);
-                    colors[n % 3].post(move |_, _| {
+                    colors[n % 3].post_or_shed(move |_, _| {
                         ran.lock().unwrap_or_else(PoisonError::into_inner).push(n);
                     });
                 }
@@ -130,19 +140,19 @@ fn a_color_is_pinned_by_the_policies_that_know_pinning() {
             let rt = runtime(2, policy);
             let (begun, seen) = (Gate::default(), Gate::default());
             let moved = Arc::new(AtomicU64::new(2));
-            let holder = rt.color_options().pinned(0).fresh().expect("worker 0");
-            let asks = rt.color_options().pinned_by_policy(0).fresh();
+            let holder = rt.color_options().pin_to(0).new_color().expect("worker 0");
+            let asks = rt.color_options().pin_by_policy(0).new_color();
             let asks = asks.expect("worker 0");
             let (begin, wait) = (begun.clone(), seen.clone());
             let pins = policy.heuristics().pinning;
-            holder.post(move |_, _| {
+            holder.post_or_shed(move |_, _| {
                 begin.arrive();
                 // Where it is not pinned, the other worker takes it from here.
                 assert!(pins || wait.wait_for(1, WAIT));
             });
             begun.pass("the holder begins");
             let (result, see) = (Arc::clone(&moved), seen.clone());
-            asks.post(move |_, cx| {
+            asks.post_or_shed(move |_, cx| {
                 result.store(cx.worker() as u64, Relaxed);
                 see.arrive();
             });
@@ -159,15 +169,16 @@ fn color_zero_stays_on_the_first_core() {
         for policy in fifos().filter(|policy| policy.heuristics().steal) {
             let rt = runtime(2, policy);
             let (begun, ran) = (Gate::default(), Gate::default());
-            let holder = rt.color_options().pinned(0).fresh().expect("worker 0");
+            let holder = rt.color_options().pin_to(0).new_color().expect("worker 0");
             let (begin, wait) = (begun.clone(), ran.clone());
-            holder.post(move |_, _| {
+            holder.post_or_shed(move |_, _| {
                 begin.arrive();
                 assert!(wait.wait_for(1, WAIT), "color 2 is stolen");
             });
             begun.pass("the holder begins");
-            rt.color(0).post(|_, cx| assert_eq!(cx.worker(), 0));
-            rt.color(2).post(move |_, _| ran.arrive());
+            rt.numbered_color(0)
+                .post_or_shed(|_, cx| assert_eq!(cx.worker(), 0));
+            rt.numbered_color(2).post_or_shed(move |_, _| ran.arrive());
             settle(&rt);
             assert_eq!(rt.metrics().total(|w| w.panics), 0, "{policy}");
         }
@@ -183,10 +194,10 @@ fn fresh_colors_run_beside_each_other_and_end() {
             let token = Arc::new(());
             for _ in 0..20 {
                 let token = Arc::clone(&token);
-                rt.fresh_color().post(move |_, cx| {
+                rt.new_color().post_or_shed(move |_, cx| {
                     for _ in 0..50 {
                         let token = Arc::clone(&token);
-                        cx.post_fresh(move |_, _| drop(token));
+                        cx.post_parallel(move |_, _| drop(token));
                     }
                 });
             }
@@ -207,8 +218,8 @@ fn a_poisoned_color_sheds_what_waits_in_the_queue() {
             let rt = rt.expect("a runtime");
             let (sick, well) = (rt.colored(0), rt.colored(0));
             for n in 0..20 {
-                well.post(|ran, _| *ran += 1);
-                sick.post(move |ran, _| {
+                well.post_or_shed(|ran, _| *ran += 1);
+                sick.post_or_shed(move |ran, _| {
                     *ran += 1;
                     if n == 9 {
                         silent_panic();
@@ -216,8 +227,8 @@ fn a_poisoned_color_sheds_what_waits_in_the_queue() {
                 });
             }
             settle(&rt);
-            assert_eq!(well.with(|ran| *ran), 20);
-            assert!(sick.try_with(|ran| *ran).is_err());
+            assert_eq!(well.blocking_with(|ran| *ran), 20);
+            assert!(sick.try_blocking_with(|ran| *ran).is_err());
             settle(&rt);
             let metrics = rt.metrics();
             assert_eq!((metrics.events.shed, metrics.total(|w| w.panics)), (11, 1));
@@ -230,19 +241,19 @@ fn a_poisoned_color_sheds_what_waits_in_the_queue() {
 fn what_a_passed_deadline_leaves_is_dropped_and_named() {
     bounded("abandoned", || {
         fn endless(_: &mut (), cx: &mut Context<'_>) {
-            cx.post_via(&LEFT, endless);
+            cx.with_handler(&LEFT).post_or_shed(endless);
         }
         for policy in fifos() {
             for workers in [1, 3] {
                 let rt = runtime(workers, policy);
                 let handle = rt.clone();
-                let colors: Vec<_> = (0..7).map(|_| rt.fresh_color()).collect();
+                let colors: Vec<_> = (0..7).map(|_| rt.new_color()).collect();
                 for color in &colors {
-                    color.via(&LEFT).post(endless);
+                    color.with_handler(&LEFT).post_or_shed(endless);
                 }
                 let error = rt.shutdown(Duration::ZERO).unwrap_err();
                 assert_eq!(error.report.abandoned, [("fifo::Left", 7)], "{policy}");
-                assert!(colors[0].try_post(|_, _| ()).is_err(), "it is closed");
+                assert!(colors[0].post(|_, _| ()).is_err(), "it is closed");
                 holds(conserved(&handle.metrics().events));
             }
         }

@@ -71,7 +71,7 @@ fn a_member_of_another_runtime_does_not_wait_for_its_group() {
     bounded("two runtimes", || {
         let (ours, other) = (runtime(1), runtime(1));
         let group = ours.group();
-        let member = group.adopt(other.fresh_color(), 1_u8);
+        let member = group.adopt(other.new_color(), 1_u8);
         let waiting = group.clone();
         let waited = member.call(move |_, _| waiting.wait());
         assert_eq!(waited.wait(), Ok(Err(CallError::InsideHandler)));
@@ -79,8 +79,8 @@ fn a_member_of_another_runtime_does_not_wait_for_its_group() {
         let group = ours.group();
         let kept = group.colored(1_u8);
         let waiting = group.clone();
-        let waited = other.fresh_color().call(move |_, _| waiting.wait());
-        let late = group.adopt(other.fresh_color(), 1_u8);
+        let waited = other.new_color().call(move |_, _| waiting.wait());
+        let late = group.adopt(other.new_color(), 1_u8);
         assert_eq!(waited.wait(), Ok(Err(CallError::InsideHandler)));
         drop((kept, late));
         assert_eq!(group.wait(), Ok(()));

@@ -21,13 +21,13 @@ fn held(policy: Policy) -> (Runtime, OpenOnDrop) {
     let rt = builder.build().expect("a runtime");
     let blocker = at_first(&rt);
     for _ in 0..2_000 {
-        blocker.via(&BLOCKS).post(|(), _| ());
+        blocker.with_handler(&BLOCKS).post_or_shed(|(), _| ());
     }
-    rt.settle();
+    rt.wait_idle();
     let (began, goes_on) = (Gate::default(), Gate::default());
     let (begins, waits) = (began.clone(), goes_on.clone());
-    let pinned = rt.color_options().pinned(0).fresh().expect("a worker");
-    pinned.via(&BLOCKS).post(move |(), _| {
+    let pinned = rt.color_options().pin_to(0).new_color().expect("a worker");
+    pinned.with_handler(&BLOCKS).post_or_shed(move |(), _| {
         begins.arrive();
         assert!(waits.wait_for(1, 2 * WAIT), "the test lets it go on");
     });
@@ -36,7 +36,10 @@ fn held(policy: Policy) -> (Runtime, OpenOnDrop) {
 }
 
 fn at_first(rt: &Runtime) -> Color {
-    rt.color_options().home(0).fresh().expect("a worker")
+    rt.color_options()
+        .start_on(0)
+        .new_color()
+        .expect("a worker")
 }
 
 #[test]
@@ -45,7 +48,7 @@ fn timers_fire_in_order_behind_a_handler_that_blocks() {
         let (rt, open) = held(Policy::Adaptive);
         let color = rt
             .color_options()
-            .home(0)
+            .start_on(0)
             .colored(Vec::new())
             .expect("a worker");
         let fired = Gate::default();
@@ -60,7 +63,7 @@ fn timers_fire_in_order_behind_a_handler_that_blocks() {
             fired.wait_for(3, WAIT),
             "timers wait for a handler that blocks"
         );
-        assert_eq!(color.with(std::mem::take), [1, 2, 3]);
+        assert_eq!(color.blocking_with(std::mem::take), [1, 2, 3]);
         drop(open);
     });
 }
@@ -71,10 +74,14 @@ fn sockets_are_served_behind_a_handler_that_blocks() {
         let builder = Runtime::builder().workers(2);
         let rt = builder.build().expect("a runtime");
         let (ours, theirs) = std::os::unix::net::UnixStream::pair().expect("a pair");
-        let connection = rt.color_options().home(0).colored(None).expect("a worker");
+        let connection = rt
+            .color_options()
+            .start_on(0)
+            .colored(None)
+            .expect("a worker");
         let mut stream = UnixStream::new(ours).expect("non-blocking");
         let target = connection.clone();
-        connection.with(move |slot: &mut Option<UnixStream>| {
+        connection.blocking_with(move |slot: &mut Option<UnixStream>| {
             let watched = stream.watch(&target, &READY, |slot, _, _| echo(slot));
             watched.expect("a watch");
             *slot = Some(stream);
@@ -82,8 +89,8 @@ fn sockets_are_served_behind_a_handler_that_blocks() {
         let (began, goes_on) = (Gate::default(), Gate::default());
         let open = OpenOnDrop(goes_on.clone());
         let (begins, waits) = (began.clone(), goes_on);
-        let pinned = rt.color_options().pinned(0).fresh().expect("a worker");
-        pinned.post(move |(), _| {
+        let pinned = rt.color_options().pin_to(0).new_color().expect("a worker");
+        pinned.post_or_shed(move |(), _| {
             begins.arrive();
             assert!(waits.wait_for(1, 2 * WAIT), "the test lets it go on");
         });
@@ -108,7 +115,7 @@ fn colors_that_were_sent_to_a_held_worker_run_elsewhere_in_order() {
             for n in 0..10 {
                 for color in &colors {
                     let run = Arc::clone(&run);
-                    color.post(move |seen, _| {
+                    color.post_or_shed(move |seen, _| {
                         seen.push(n);
                         run.fetch_add(1, SeqCst);
                     });
@@ -118,7 +125,7 @@ fn colors_that_were_sent_to_a_held_worker_run_elsewhere_in_order() {
                 run.load(SeqCst) == 500
             });
             for color in &colors {
-                assert!(color.with(std::mem::take).into_iter().eq(0..10));
+                assert!(color.blocking_with(std::mem::take).into_iter().eq(0..10));
             }
             // A thief may have come before.
             let workers = &rt.metrics().workers;
@@ -136,27 +143,27 @@ fn colors_private_to_a_held_worker_run_elsewhere_in_order() {
         bounded("private colors behind a handler", move || {
             let rt = Runtime::builder().workers(2).policy(policy).build();
             let rt = rt.expect("a runtime");
-            let pin = || rt.color_options().pinned(0).fresh().expect("a worker");
+            let pin = || rt.color_options().pin_to(0).new_color().expect("a worker");
             let (starter, blocker) = (pin(), pin());
             for _ in 0..2_000 {
-                blocker.via(&BLOCKS).post(|(), _| ());
+                blocker.with_handler(&BLOCKS).post_or_shed(|(), _| ());
             }
             let colors: Vec<_> = (0..500).map(|_| at_first(&rt).attach(Vec::new())).collect();
-            rt.settle();
+            rt.wait_idle();
             let run = Arc::new(AtomicU32::new(0));
             let (began, goes_on) = (Gate::default(), Gate::default());
             let (begins, waits, runs) = (began.clone(), goes_on.clone(), Arc::clone(&run));
             let open = OpenOnDrop(goes_on);
             let targets = colors.clone();
-            starter.post(move |(), _| {
-                blocker.via(&BLOCKS).post(move |(), _| {
+            starter.post_or_shed(move |(), _| {
+                blocker.with_handler(&BLOCKS).post_or_shed(move |(), _| {
                     begins.arrive();
                     assert!(waits.wait_for(1, 2 * WAIT), "the test lets it go on");
                 });
                 for n in 0..4 {
                     for color in &targets {
                         let run = Arc::clone(&runs);
-                        color.post(move |seen: &mut Vec<u32>, _| {
+                        color.post_or_shed(move |seen: &mut Vec<u32>, _| {
                             seen.push(n);
                             run.fetch_add(1, SeqCst);
                         });
@@ -168,7 +175,7 @@ fn colors_private_to_a_held_worker_run_elsewhere_in_order() {
                 run.load(SeqCst) == 2_000
             });
             for color in &colors {
-                assert!(color.with(std::mem::take).into_iter().eq(0..4));
+                assert!(color.blocking_with(std::mem::take).into_iter().eq(0..4));
             }
             drop(open);
         });
@@ -179,7 +186,7 @@ fn colors_private_to_a_held_worker_run_elsewhere_in_order() {
 fn a_pinned_color_waits_for_its_worker() {
     bounded("a pinned color behind a handler", || {
         let (rt, open) = held(Policy::Adaptive);
-        let pinned = rt.color_options().pinned(0).fresh().expect("a worker");
+        let pinned = rt.color_options().pin_to(0).new_color().expect("a worker");
         let ran_on = pinned.call(|(), cx| cx.worker());
         // Something that may move, sent later, runs before.
         assert_eq!(at_first(&rt).call(|(), cx| cx.worker()).wait(), Ok(1));

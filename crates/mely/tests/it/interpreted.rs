@@ -62,20 +62,20 @@ fn states_are_changed_attached_and_dropped(rt: &Runtime) {
     let (a, token) = (rt.colored(vec![0u8]), Arc::new(()));
     let b = a.attach((String::new(), Arc::clone(&token)));
     for n in 1..4 {
-        a.post(move |bytes, cx| {
+        a.post_or_shed(move |bytes, cx| {
             bytes.push(n);
-            cx.post(move |bytes, _| bytes.push(10 * n));
+            cx.post_or_shed(move |bytes, _| bytes.push(10 * n));
         });
-        b.post(move |(text, _), cx| {
+        b.post_or_shed(move |(text, _), cx| {
             text.push('x');
             let me = cx.colored();
-            cx.post_fresh(move |(), _| me.post(|(text, _), _| text.push('y')));
+            cx.post_parallel(move |(), _| me.post_or_shed(|(text, _), _| text.push('y')));
         });
     }
-    let copied = a.with(|bytes| bytes.clone());
+    let copied = a.blocking_with(|bytes| bytes.clone());
     assert!(copied.starts_with(&[0, 1]));
-    rt.settle();
-    assert_eq!(b.with(|(text, _)| text.len()), 6);
+    rt.wait_idle();
+    assert_eq!(b.blocking_with(|(text, _)| text.len()), 6);
     drop((a, b));
     // The last event may still be giving up the color.
     while Arc::strong_count(&token) > 1 {
@@ -85,21 +85,21 @@ fn states_are_changed_attached_and_dropped(rt: &Runtime) {
 
 fn colors_are_passed_on_while_they_end(rt: &Runtime) {
     let sum = Arc::new(AtomicU32::new(0));
-    let relay = rt.fresh_color();
+    let relay = rt.new_color();
     for n in 0..4 {
         let short_lived = rt.colored(Box::new(n));
         let (relay, sum) = (relay.clone(), Arc::clone(&sum));
-        short_lived.clone().post(move |_, cx| {
+        short_lived.clone().post_or_shed(move |_, cx| {
             let me = cx.colored();
-            relay.post(move |(), _| {
-                me.post(move |n, _| {
+            relay.post_or_shed(move |(), _| {
+                me.post_or_shed(move |n, _| {
                     sum.fetch_add(**n, SeqCst);
                 });
             });
         });
         drop(short_lived);
     }
-    rt.settle();
+    rt.wait_idle();
     assert_eq!(sum.load(SeqCst), 6);
 }
 
@@ -109,7 +109,7 @@ struct Last(Colored<Vec<u8>>, Arc<()>);
 impl Drop for Last {
     fn drop(&mut self) {
         let kept = Arc::clone(&self.1);
-        self.0.post(move |bytes, _| {
+        self.0.post_or_shed(move |bytes, _| {
             bytes.push(1);
             drop(kept);
         });
@@ -124,13 +124,13 @@ fn destructors_post_and_panic(rt: &Runtime) {
     drop(color.attach(last()));
     let captured = last();
     let timer = color.post_after(Duration::from_secs(3_600), move |_, _| drop(captured));
-    color.post(|_, _| ());
+    color.post_or_shed(|_, _| ());
     assert!(timer.cancel());
     drop(color);
     while Arc::strong_count(&token) > 1 {
         std::thread::yield_now();
     }
-    assert_eq!(notes.with(|bytes| bytes.len()), 3);
+    assert_eq!(notes.blocking_with(|bytes| bytes.len()), 3);
 }
 
 fn tasks_call_and_wait(rt: &Runtime) {
@@ -171,7 +171,7 @@ fn tasks_own_states(rt: &Runtime) {
             list.spawn_with(async move |mut own: TaskState<Vec<u32>>| {
                 for _ in 0..3 {
                     own.with(|list| list.push(n));
-                    own.colored().post(|list, _| list.push(5));
+                    own.colored().post_or_shed(|list, _| list.push(5));
                     other.call(|n, _| *n += 1).await?;
                 }
                 // The other one's events and polls have come between.
@@ -190,7 +190,7 @@ fn tasks_own_states(rt: &Runtime) {
             own.try_with(|list| list.clear()),
             Err(CallError::OutsideTask)
         );
-        let section = list.try_with(|_| own.try_with(|list| list.clear()));
+        let section = list.try_blocking_with(|_| own.try_with(|list| list.clear()));
         assert_eq!(section, Ok(Err(CallError::OutsideTask)));
     }
     let asks = Arc::clone(&refused);
@@ -220,21 +220,23 @@ fn colors_end_in_many_ways(rt: &Runtime) {
     });
     assert!(timer.reset_after(Duration::ZERO) && timer.reset_after(Duration::from_micros(1)));
     ticked.pass("it comes");
-    weak.upgrade().expect("it lives").post(|(n, _), _| *n += 1);
+    weak.upgrade()
+        .expect("it lives")
+        .post_or_shed(|(n, _), _| *n += 1);
     drop(color);
     // Stopped by itself, from outside, and after what waits.
     for n in 0..3 {
         let color = group.colored((n, Arc::clone(&token)));
         let kept = color.clone();
         let wait = gate.clone();
-        color.post(move |(n, _), cx| {
+        color.post_or_shed(move |(n, _), cx| {
             wait.pass("others have posted");
             if *n == 0 {
                 cx.colored().stop(Pending::Drop);
             }
-            cx.post(|(n, _), _| *n += 1);
+            cx.post_or_shed(|(n, _), _| *n += 1);
         });
-        (0..3).for_each(|_| color.post(|(n, _), _| *n += 1));
+        (0..3).for_each(|_| color.post_or_shed(|(n, _), _| *n += 1));
         match n {
             1 => kept.stop(Pending::Drop),
             _ => kept.stop(Pending::Run),
@@ -245,11 +247,11 @@ fn colors_end_in_many_ways(rt: &Runtime) {
         }
         let (small, large) = (Arc::clone(&token), [Arc::clone(&token), Arc::clone(&token)]);
         drop(
-            kept.try_post(move |_, _| drop(small))
+            kept.post(move |_, _| drop(small))
                 .expect_err("it is stopped"),
         );
         drop(
-            kept.try_post(move |_, _| drop(large))
+            kept.post(move |_, _| drop(large))
                 .expect_err("it is stopped"),
         );
     }
@@ -261,12 +263,16 @@ fn colors_end_in_many_ways(rt: &Runtime) {
     let make = move || (vec![made.fetch_add(1, SeqCst)], Arc::clone(&kept));
     let color = rt.color_options().restarting(make).expect("no home");
     let beside = color.attach(String::from("x"));
-    assert!(color.try_with(|_| -> () { silent_panic() }).is_err());
-    assert_eq!(color.with(|(list, _)| list.clone()), [1]);
-    assert_eq!(beside.with(|text| text.len()), 1);
+    assert!(
+        color
+            .try_blocking_with(|_| -> () { silent_panic() })
+            .is_err()
+    );
+    assert_eq!(color.blocking_with(|(list, _)| list.clone()), [1]);
+    assert_eq!(beside.blocking_with(|text| text.len()), 1);
     let cancelled = color.call(|(list, _), _| list.push(5)).cancel();
     assert_eq!(
-        color.with(|(list, _)| list.len()),
+        color.blocking_with(|(list, _)| list.len()),
         if cancelled { 1 } else { 2 }
     );
     drop((color, beside));
@@ -287,20 +293,23 @@ fn timers_fire_and_are_cancelled(rt: &Runtime) {
     fired.pass("a timer that a timer set");
     assert!(late.cancel() && !soon.cancel());
     let _ends_with_the_runtime = color.post_after(Duration::from_secs(3_600), |_, _| ());
-    assert_eq!(color.with(|text| text.clone()), "ab");
+    assert_eq!(color.blocking_with(|text| text.clone()), "ab");
 }
 
 fn sections_borrow_and_panics_poison(rt: &Runtime) {
     let color = rt.colored(vec![1, 2]);
     let (mut seen, added) = (Vec::new(), String::from("a borrowed text"));
-    color.with(|list| {
+    color.blocking_with(|list| {
         list.push(added.len());
         seen.clone_from(list);
     });
     assert_eq!(seen, [1, 2, 15]);
-    let panicked = color.try_with(|_| -> () { silent_panic() });
+    let panicked = color.try_blocking_with(|_| -> () { silent_panic() });
     assert_eq!(panicked, crate::support::panicked());
-    assert_eq!(color.try_with(|list| list.len()), Err(CallError::Dropped));
+    assert_eq!(
+        color.try_blocking_with(|list| list.len()),
+        Err(CallError::Poisoned)
+    );
 }
 
 static ECHO: Handler = Handler::new("interpreted::Echo");
@@ -313,7 +322,7 @@ fn sockets_echo(rt: &Runtime) {
     let connection = rt.colored(None::<TcpStream>);
     let mut stream = TcpStream::new(ours).expect("non-blocking");
     let me = connection.clone();
-    connection.with(move |slot| {
+    connection.blocking_with(move |slot| {
         let watched = stream.watch(&me, &ECHO, |slot, _, _| echo(slot));
         watched.expect("a watch");
         *slot = Some(stream);
@@ -353,5 +362,5 @@ fn a_shutdown_drops_what_is_left() {
 
 fn again(color: &Colored<Arc<()>>) {
     let me = color.clone();
-    color.post(move |_, _| again(&me));
+    color.post_or_shed(move |_, _| again(&me));
 }

@@ -39,8 +39,8 @@ fn thousands_of_runtimes_leave_nothing() {
                 let rt = Runtime::builder().workers(1 + round % 3).reactor(kind);
                 let rt = rt.build().expect("a runtime");
                 let color = rt.colored(vec![0u8; 10]);
-                color.post(|_, _| ());
-                rt.color(5).post(|_, _| ());
+                color.post_or_shed(|_, _| ());
+                rt.numbered_color(5).post_or_shed(|_, _| ());
                 if round % 2 == 0 {
                     drop(rt);
                 }
@@ -59,7 +59,7 @@ fn a_reference_that_outlives_its_runtime_leaves_nothing() {
                     let rt = Runtime::builder().workers(2).build().expect("a runtime");
                     let (color, handle) = (rt.colored(1), rt.clone());
                     drop(rt);
-                    color.post(|_, _| ());
+                    color.post_or_shed(|_, _| ());
                     drop((color, handle));
                 }
             });
@@ -75,7 +75,7 @@ fn a_small_color_after_the_end_leaves_nothing() {
                 let rt = Runtime::builder().workers(2).build().expect("a runtime");
                 let handle = rt.clone();
                 drop(rt);
-                handle.color(9).post(|_, _| ());
+                handle.numbered_color(9).post_or_shed(|_, _| ());
             }
         });
     });

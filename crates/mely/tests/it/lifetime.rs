@@ -21,16 +21,16 @@ fn a_shutdown_runs_what_is_pending_and_what_that_posts() {
             ran.fetch_add(1, Relaxed);
             if left > 0 {
                 handle
-                    .fresh_color()
-                    .post(move |_, cx| go_on(left - 1, ran, &cx.handle()));
+                    .new_color()
+                    .post_or_shed(move |_, cx| go_on(left - 1, ran, &cx.handle()));
             }
         }
         for workers in [1, 2, 8] {
             let (rt, ran) = (runtime(workers), Arc::new(AtomicU64::new(0)));
             for _ in 0..50 {
                 let ran = Arc::clone(&ran);
-                rt.fresh_color()
-                    .post(move |_, cx| go_on(20, ran, &cx.handle()));
+                rt.new_color()
+                    .post_or_shed(move |_, cx| go_on(20, ran, &cx.handle()));
             }
             let handle = rt.clone();
             let report = rt.shutdown(LIMIT).expect("everything is run");
@@ -47,9 +47,9 @@ fn a_passed_deadline_is_reported_by_handler_and_by_worker() {
         let rt = runtime(2);
         let handle = rt.clone();
         let (begun, release) = (Gate::default(), OpenOnDrop(Gate::default()));
-        let held = rt.color_options().pinned(0).fresh().expect("worker 0");
+        let held = rt.color_options().pin_to(0).new_color().expect("worker 0");
         let (begin, wait) = (begun.clone(), release.0.clone());
-        held.via(&HOLDS).post(move |_, _| {
+        held.with_handler(&HOLDS).post_or_shed(move |_, _| {
             begin.arrive();
             wait.pass("the shutdown is over");
         });
@@ -57,7 +57,8 @@ fn a_passed_deadline_is_reported_by_handler_and_by_worker() {
         let token = Arc::new(());
         for _ in 0..7 {
             let token = Arc::clone(&token);
-            held.via(&LEFT).post(move |_, _| drop(token));
+            held.with_handler(&LEFT)
+                .post_or_shed(move |_, _| drop(token));
         }
         let error = rt.shutdown(Duration::ZERO).unwrap_err();
         assert_eq!(error.report.held, [(0, "lifetime::Holds")]);
@@ -84,9 +85,9 @@ fn what_a_passed_deadline_leaves_is_named() {
         let handle = rt.clone();
         // Each event posts the next: there is always one left.
         fn endless(_: &mut (), cx: &mut mely::Context<'_>) {
-            cx.post_via(&LEFT, endless);
+            cx.with_handler(&LEFT).post_or_shed(endless);
         }
-        (0..5).for_each(|_| rt.fresh_color().via(&LEFT).post(endless));
+        (0..5).for_each(|_| rt.new_color().with_handler(&LEFT).post_or_shed(endless));
         let error = rt.shutdown(Duration::ZERO).unwrap_err();
         assert!(error.report.held.is_empty());
         assert_eq!(error.report.abandoned, [("lifetime::Left", 5)]);
@@ -102,8 +103,8 @@ fn nothing_is_lost_when_many_workers_stop_amid_their_work() {
             for _ in 0..2 {
                 if left > 0 {
                     let held = Arc::clone(&held);
-                    let color = cx.handle().fresh_color();
-                    color.post(move |_, cx| spread(left - 1, held, cx));
+                    let color = cx.handle().new_color();
+                    color.post_or_shed(move |_, cx| spread(left - 1, held, cx));
                 }
             }
         }
@@ -112,7 +113,8 @@ fn nothing_is_lost_when_many_workers_stop_amid_their_work() {
             let (handle, token) = (rt.clone(), Arc::new(()));
             for _ in 0..8 {
                 let token = Arc::clone(&token);
-                rt.fresh_color().post(move |_, cx| spread(9, token, cx));
+                rt.new_color()
+                    .post_or_shed(move |_, cx| spread(9, token, cx));
             }
             let result = rt.shutdown(Duration::from_micros(round as u64 * 50));
             let report = result.unwrap_or_else(|error| error.report);
@@ -137,10 +139,10 @@ fn a_shutdown_beside_busy_producers_ends_and_conserves() {
         let started = Gate::default();
         let producers: Vec<_> = (0..3)
             .map(|_| {
-                let (color, started) = (rt.fresh_color(), started.clone());
+                let (color, started) = (rt.new_color(), started.clone());
                 thread::spawn(move || {
                     let mut posted = 0u64;
-                    while color.try_post(|_, _| ()).is_ok() {
+                    while color.post(|_, _| ()).is_ok() {
                         posted += 1;
                         if posted == 100 {
                             started.arrive();
@@ -171,7 +173,7 @@ fn dropping_a_runtime_runs_what_is_pending() {
         let rt = runtime(2);
         for _ in 0..100 {
             let ran = Arc::clone(&ran);
-            rt.fresh_color().post(move |_, _| {
+            rt.new_color().post_or_shed(move |_, _| {
                 ran.fetch_add(1, Relaxed);
             });
         }
@@ -186,7 +188,10 @@ fn references_outlive_the_runtime() {
         let dropped = Arc::new(());
         let rt = runtime(2);
         let state = rt.colored(Arc::clone(&dropped));
-        let (small, handle) = (rt.color(3).attach(Arc::clone(&dropped)), rt.clone());
+        let (small, handle) = (
+            rt.numbered_color(3).attach(Arc::clone(&dropped)),
+            rt.clone(),
+        );
         let timer = state.post_after(Duration::from_secs(3_600), |_, _| ());
         drop(rt);
         assert_eq!(
@@ -195,12 +200,16 @@ fn references_outlive_the_runtime() {
             "states end with the runtime, whoever still refers to their colors"
         );
         let clone = state.clone();
-        thread::spawn(move || clone.post(|_, _| ()))
+        thread::spawn(move || clone.post_or_shed(|_, _| ()))
             .join()
             .expect("it ends");
         assert!(!timer.cancel());
         assert_eq!(handle.workers(), 2);
-        drop((handle.fresh_color(), handle.color(3), handle.color(4)));
+        drop((
+            handle.new_color(),
+            handle.numbered_color(3),
+            handle.numbered_color(4),
+        ));
         drop((state, small, handle, timer));
         assert_eq!(Arc::strong_count(&dropped), 1, "states are dropped");
     });
@@ -212,7 +221,7 @@ fn a_color_that_is_made_after_the_end_goes_with_its_last_reference() {
         let (rt, token) = (runtime(1), Arc::new(()));
         let handle = rt.clone();
         drop(rt);
-        let late = handle.color(9).attach(Arc::clone(&token));
+        let late = handle.numbered_color(9).attach(Arc::clone(&token));
         drop((late, handle));
         assert_eq!(Arc::strong_count(&token), 1);
     });
@@ -224,20 +233,20 @@ fn runtimes_nest_and_post_to_each_other() {
         let outer = runtime(2);
         let sum = outer.colored(0u64);
         let to = sum.clone();
-        let nested = outer.fresh_color().call(move |_, _| {
+        let nested = outer.new_color().call(move |_, _| {
             let inner = runtime(2);
             for n in 0..100 {
                 let to = to.clone();
                 // From a worker of one runtime to a color of another.
                 inner
-                    .fresh_color()
-                    .post(move |_, _| to.post(move |sum, _| *sum += n));
+                    .new_color()
+                    .post_or_shed(move |_, _| to.post_or_shed(move |sum, _| *sum += n));
             }
             inner.shutdown(LIMIT).map(|report| report.events_run)
         });
         assert_eq!(nested.wait().map(|run| run.ok()), Ok(Some(100)));
         settle(&outer);
-        assert_eq!(sum.with(|sum| *sum), 4_950);
+        assert_eq!(sum.blocking_with(|sum| *sum), 4_950);
     });
 }
 
@@ -246,17 +255,22 @@ fn events_wander_between_runtimes_in_order() {
     bounded("wander", || {
         let runtimes: Vec<_> = (1..=4).map(runtime).collect();
         let last = runtimes[3].colored(Vec::new());
-        let colors: Vec<_> = runtimes.iter().map(|rt| rt.fresh_color()).collect();
+        let colors: Vec<_> = runtimes.iter().map(|rt| rt.new_color()).collect();
         for n in 0..200u32 {
             let (a, b, last) = (colors[1].clone(), colors[2].clone(), last.clone());
-            colors[0].post(move |_, _| {
-                a.post(move |_, _| b.post(move |_, _| last.post(move |seen, _| seen.push(n))));
+            colors[0].post_or_shed(move |_, _| {
+                a.post_or_shed(move |_, _| {
+                    b.post_or_shed(move |_, _| last.post_or_shed(move |seen, _| seen.push(n)))
+                });
             });
         }
         for rt in &runtimes {
             settle(rt);
         }
-        assert_eq!(last.with(|seen| seen.clone()), (0..200).collect::<Vec<_>>());
+        assert_eq!(
+            last.blocking_with(|seen| seen.clone()),
+            (0..200).collect::<Vec<_>>()
+        );
     });
 }
 
@@ -264,10 +278,10 @@ fn events_wander_between_runtimes_in_order() {
 fn a_runtime_that_its_own_handler_drops_ends() {
     bounded("own handler", || {
         let rt = runtime(2);
-        let (color, handle) = (rt.fresh_color(), rt.clone());
+        let (color, handle) = (rt.new_color(), rt.clone());
         let ended = Gate::default();
         let end = ended.clone();
-        color.post(move |_, _| {
+        color.post_or_shed(move |_, _| {
             let error = rt.shutdown(Duration::from_millis(1)).unwrap_err();
             assert_eq!(error.report.held.len(), 1, "{error}");
             end.arrive();

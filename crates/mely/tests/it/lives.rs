@@ -37,13 +37,13 @@ fn a_weak_reference_keeps_nothing_alive() {
                     .each_ref()
                     .map(|weak| weak.upgrade().expect("it lives"));
                 drop(color);
-                assert_eq!(again[0].with(|state| state.0), n);
+                assert_eq!(again[0].blocking_with(|state| state.0), n);
                 drop(again);
                 eventually("it ends", || dropped.load(SeqCst) == n + 1);
                 // Its memory is another one's by now.
                 let other = rt.colored(Box::new(7));
                 assert!(weak.iter().all(|weak| weak.upgrade().is_none()));
-                assert_eq!(other.with(|n| **n), 7);
+                assert_eq!(other.blocking_with(|n| **n), 7);
             }
         }
     });
@@ -70,7 +70,7 @@ fn a_color_is_found_again_or_has_ended() {
                         while let Some(color) = weak.upgrade().filter(|_| found < 20) {
                             found += 1;
                             let ran = Arc::clone(&ran);
-                            color.post(move |state, _| {
+                            color.post_or_shed(move |state, _| {
                                 state.0 += 1;
                                 ran.fetch_add(1, SeqCst);
                             });
@@ -143,7 +143,12 @@ fn a_color_with_its_own_repeating_timer_ends() {
 fn a_repeating_timer_is_cancelled_by_its_own_event_and_goes_on_after_a_panic() {
     bounded("cancelled within", || {
         let rt = runtime(2);
-        let (color, dropped) = (rt.colored(0), Arc::new(AtomicUsize::new(0)));
+        let color = rt
+            .color_options()
+            .on_panic(OnPanic::Continue)
+            .colored(0)
+            .expect("no home was chosen");
+        let dropped = Arc::new(AtomicUsize::new(0));
         let (own, done) = (Arc::new(Mutex::new(None::<mely::Timer>)), Gate::default());
         let (inside, gate) = (Arc::clone(&own), done.clone());
         let captured = Counted(Arc::clone(&dropped));
@@ -168,9 +173,9 @@ fn a_repeating_timer_is_cancelled_by_its_own_event_and_goes_on_after_a_panic() {
         settle(&rt);
         eventually("the closure goes", || dropped.load(SeqCst) == 1);
         assert!(!timer.is_pending());
-        let ran = color.with(|n| *n);
+        let ran = color.blocking_with(|n| *n);
         assert!(ran >= 6, "{ran}");
-        assert_eq!(color.with(|n| *n), ran, "no more of them");
+        assert_eq!(color.blocking_with(|n| *n), ran, "no more of them");
     });
 }
 
@@ -178,11 +183,11 @@ fn a_repeating_timer_is_cancelled_by_its_own_event_and_goes_on_after_a_panic() {
 fn an_event_of_a_repeating_timer_that_is_cancelled_while_it_waits_does_not_begin() {
     bounded("waits", || {
         let rt = runtime(1);
-        let (color, held) = (rt.colored(0), rt.fresh_color());
+        let (color, held) = (rt.colored(0), rt.new_color());
         let (begun, release) = (Gate::default(), OpenOnDrop(Gate::default()));
         let (begin, wait) = (begun.clone(), release.0.clone());
         let timer = color.post_every(Duration::ZERO, |n, _| *n += 1);
-        held.post(move |_, _| {
+        held.post_or_shed(move |_, _| {
             begin.arrive();
             wait.pass("the timer is cancelled");
         });
@@ -190,9 +195,9 @@ fn an_event_of_a_repeating_timer_that_is_cancelled_while_it_waits_does_not_begin
         assert!(timer.cancel());
         drop(release);
         settle(&rt);
-        let ran = color.with(|n| *n);
+        let ran = color.blocking_with(|n| *n);
         settle(&rt);
-        assert_eq!(color.with(|n| *n), ran);
+        assert_eq!(color.blocking_with(|n| *n), ran);
     });
 }
 
@@ -241,16 +246,19 @@ fn a_color_says_what_its_panics_do() {
             ]
             .map(|color| color.expect("no home was chosen"));
             let after = |color: &Colored<i32>| {
-                assert_eq!(color.try_with(|_| -> () { silent_panic() }), panicked());
-                color.try_with(|n| *n)
+                assert_eq!(
+                    color.try_blocking_with(|_| -> () { silent_panic() }),
+                    panicked()
+                );
+                color.try_blocking_with(|n| *n)
             };
             let expected = match of_runtime {
                 OnPanic::Continue => Ok(1),
-                _ => Err(CallError::Dropped),
+                _ => Err(CallError::Poisoned),
             };
             assert_eq!(after(&plain), expected);
             assert_eq!(after(&goes_on), Ok(1));
-            assert_eq!(after(&poisoned), Err(CallError::Dropped));
+            assert_eq!(after(&poisoned), Err(CallError::Poisoned));
         }
     });
 }
@@ -272,9 +280,9 @@ fn a_color_restarts_with_a_fresh_state() {
         let color = rt.color_options().restarting(make).expect("no home");
         let beside = color.attach(vec![0]);
         for n in 0..20 {
-            beside.post(move |list, _| list.push(n));
-            assert_eq!(color.with(|(list, _)| list.clone()), [n]);
-            let left = color.try_with(|(list, _)| -> () {
+            beside.post_or_shed(move |list, _| list.push(n));
+            assert_eq!(color.blocking_with(|(list, _)| list.clone()), [n]);
+            let left = color.try_blocking_with(|(list, _)| -> () {
                 list.clear();
                 silent_panic()
             });
@@ -285,8 +293,12 @@ fn a_color_restarts_with_a_fresh_state() {
             own.with(|(list, _)| list.push(99));
         });
         assert_eq!(task.wait(), Ok(()));
-        assert_eq!(color.with(|(list, _)| list.clone()), [20, 99]);
-        assert_eq!(beside.with(|list| list.len()), 21, "other states stay");
+        assert_eq!(color.blocking_with(|(list, _)| list.clone()), [20, 99]);
+        assert_eq!(
+            beside.blocking_with(|list| list.len()),
+            21,
+            "other states stay"
+        );
         drop((color, beside));
         eventually("all states go", || dropped.load(SeqCst) == 21);
         assert_eq!(made.load(SeqCst), 21);
@@ -306,7 +318,7 @@ fn a_factory_may_do_what_it_likes() {
             if let Some(color) = &*inside.lock().expect("no panic under it") {
                 let gate = gate.clone();
                 drop(color.attach(Box::new(left)));
-                color.post(move |_, _| gate.arrive());
+                color.post_or_shed(move |_, _| gate.arrive());
             }
             if left == 0 {
                 drop(inside.lock().expect("no panic under it").take());
@@ -316,13 +328,19 @@ fn a_factory_may_do_what_it_likes() {
         };
         let color = rt.color_options().restarting(make).expect("no home");
         *own.lock().expect("no panic under it") = Some(color.clone());
-        assert_eq!(color.with(|n| *n), 2);
-        assert_eq!(color.try_with(|_| -> () { silent_panic() }), panicked());
-        assert_eq!(color.with(|n| *n), 1);
-        assert_eq!(color.try_with(|_| -> () { silent_panic() }), panicked());
+        assert_eq!(color.blocking_with(|n| *n), 2);
+        assert_eq!(
+            color.try_blocking_with(|_| -> () { silent_panic() }),
+            panicked()
+        );
+        assert_eq!(color.blocking_with(|n| *n), 1);
+        assert_eq!(
+            color.try_blocking_with(|_| -> () { silent_panic() }),
+            panicked()
+        );
         // The factory itself panicked: the color is poisoned, and the worker lives.
-        assert_eq!(color.try_with(|n| *n), Err(CallError::Dropped));
+        assert_eq!(color.try_blocking_with(|n| *n), Err(CallError::Poisoned));
         assert!(runs.wait_for(1, LIMIT));
-        assert_eq!(rt.fresh_color().call(|_, _| 1).wait(), Ok(1));
+        assert_eq!(rt.new_color().call(|_, _| 1).wait(), Ok(1));
     });
 }

@@ -25,6 +25,7 @@ mod net_faults;
 mod no_sleep;
 mod panics;
 mod penalties;
+mod poison;
 mod random_load;
 mod signals;
 mod sound;

@@ -16,11 +16,11 @@ fn handlers_are_shown_by_name_and_closures_by_type() {
         let rt = Runtime::builder().workers(2).build().expect("a runtime");
         let color = rt.colored(0);
         for _ in 0..30 {
-            color.via(&NAMED).post(|n, cx| {
+            color.with_handler(&NAMED).post_or_shed(|n, cx| {
                 *n += 1;
-                cx.post_via(&NAMED, |n, _| *n += 1);
+                cx.with_handler(&NAMED).post_or_shed(|n, _| *n += 1);
             });
-            color.post(|n, _| *n += 1);
+            color.post_or_shed(|n, _| *n += 1);
         }
         settle(&rt);
         let metrics = rt.metrics();
@@ -47,7 +47,7 @@ fn every_line_of_the_text_format_is_well_formed() {
     bounded("text", || {
         static ODD: Handler = Handler::new("odd \"name\"\\\nof two lines");
         let rt = Runtime::builder().workers(3).build().expect("a runtime");
-        rt.fresh_color().via(&ODD).post(|_, _| ());
+        rt.new_color().with_handler(&ODD).post_or_shed(|_, _| ());
         settle(&rt);
         let text = rt.metrics().to_prometheus();
         let mut families = std::collections::HashSet::new();
@@ -71,8 +71,8 @@ fn the_workers_counts_add_up() {
     bounded("sums", || {
         let rt = Runtime::builder().workers(4).build().expect("a runtime");
         for _ in 0..200 {
-            rt.fresh_color()
-                .post(|_, cx| cx.handle().fresh_color().post(|_, _| ()));
+            rt.new_color()
+                .post_or_shed(|_, cx| cx.handle().new_color().post_or_shed(|_, _| ()));
         }
         settle(&rt);
         let metrics = rt.metrics();
@@ -106,7 +106,8 @@ fn nothing_is_ever_accounted_for_before_it_is_posted() {
         });
         while !reader.is_finished() {
             for _ in 0..50 {
-                rt.fresh_color().post(|_, cx| cx.post(|_, _| ()));
+                rt.new_color()
+                    .post_or_shed(|_, cx| cx.post_or_shed(|_, _| ()));
             }
             settle(&rt);
         }
@@ -132,9 +133,9 @@ fn a_handler_that_holds_the_core_is_told_of() {
             .on_stall(tell)
             .build()
             .expect("a runtime");
-        let slow = rt.color_options().pinned(1).fresh().expect("worker 1");
+        let slow = rt.color_options().pin_to(1).new_color().expect("worker 1");
         for told in 1..=2 {
-            slow.via(&SLOW).post(move |_, _| {
+            slow.with_handler(&SLOW).post_or_shed(move |_, _| {
                 let end = std::time::Instant::now() + LIMIT / 2;
                 while TOLD.load(Acquire) < told && std::time::Instant::now() < end {
                     std::hint::spin_loop();

@@ -35,7 +35,7 @@ where
             ended: false,
             _alive: alive,
         });
-        connection.post(|this, cx| {
+        connection.post_or_shed(|this, cx| {
             let mut stream = stream;
             let watched = stream.watch(&cx.colored(), &ECHO, |this, cx, _| this.ready(cx));
             this.stream = watched.ok().map(|()| stream);
@@ -115,7 +115,7 @@ impl Echoes {
                 accept_all(listener, &given, cx);
             })
             .expect("a watch");
-        listening.with(move |slot| *slot = Some(listener));
+        listening.blocking_with(move |slot| *slot = Some(listener));
         Self {
             listening,
             address,
@@ -134,7 +134,7 @@ impl Echoes {
 
     /// Ends the listener and waits until every connection has gone.
     pub(crate) fn end(self) {
-        self.listening.with(|slot| *slot = None);
+        self.listening.blocking_with(|slot| *slot = None);
         // One here and one in the watch, which its last event may still hold.
         eventually("connections end", || Arc::strong_count(&self.alive) <= 2);
     }
@@ -208,7 +208,7 @@ fn many_unix_connections_echo() {
                     }
                 })
                 .expect("a watch");
-            listening.with(move |slot| *slot = Some(listener));
+            listening.blocking_with(move |slot| *slot = Some(listener));
             thread::scope(|scope| {
                 for seed in 0..8 {
                     let path = &path;
@@ -218,7 +218,7 @@ fn many_unix_connections_echo() {
                     });
                 }
             });
-            listening.with(|slot| *slot = None);
+            listening.blocking_with(|slot| *slot = None);
             eventually("connections end", || Arc::strong_count(&alive) <= 2);
             std::fs::remove_file(&path).expect("it was made");
         });
@@ -243,14 +243,14 @@ fn a_pair_of_streams_in_two_colors_talk() {
             }
         })
         .expect("a watch");
-        got.with(move |(slot, _)| {
+        got.blocking_with(move |(slot, _)| {
             b.write_all(b"to and fro").expect("there is room");
             *slot = Some(b);
         });
         eventually("it comes back", || {
-            got.with(|(_, got)| got == b"to and fro")
+            got.blocking_with(|(_, got)| got == b"to and fro")
         });
-        got.with(|(stream, _)| *stream = None);
+        got.blocking_with(|(stream, _)| *stream = None);
         eventually("the other end goes", || Arc::strong_count(&alive) == 1);
     });
 }
@@ -337,8 +337,8 @@ fn connections_go_on_when_their_color_moves() {
         for round in 0..rounds {
             // Load on one core, so that its colors are stolen.
             for _ in 0..40 {
-                let busy = rt.color_options().home(round % 4).fresh();
-                busy.expect("a worker").post(|_, _| {
+                let busy = rt.color_options().start_on(round % 4).new_color();
+                busy.expect("a worker").post_or_shed(|_, _| {
                     (0..20_000).for_each(|_| std::hint::spin_loop());
                 });
             }

@@ -85,7 +85,7 @@ fn what_is_refused_is_an_error_value() {
         // A regular file cannot be watched.
         let rt = runtime(1, ReactorKind::PerWorker);
         let file = std::fs::File::open("/proc/self/exe").expect("a file");
-        let watch = Watch::new(Arc::new(file), &rt.fresh_color(), &READY, |(), _, _| ());
+        let watch = Watch::new(Arc::new(file), &rt.new_color(), &READY, |(), _, _| ());
         assert!(watch.is_err());
     });
 }
@@ -112,7 +112,7 @@ fn connecting_is_told_by_readiness() {
                 })
                 .expect("a watch");
             // The edge may come before the stream is in its place: look by hand too.
-            state.with(move |(slot, told, error)| {
+            state.blocking_with(move |(slot, told, error)| {
                 let failed = stream.get_ref().take_error().ok().flatten();
                 if failed.is_some() || stream.get_ref().peer_addr().is_ok() {
                     *error = Some(failed.is_none());
@@ -121,11 +121,11 @@ fn connecting_is_told_by_readiness() {
                 *slot = Some(stream);
             });
             told.pass("it is told");
-            let connected = state.with(|(_, _, error)| *error);
+            let connected = state.blocking_with(|(_, _, error)| *error);
             if comes {
                 assert_eq!(connected, Some(true));
             }
-            state.with(|(slot, _, _)| *slot = None);
+            state.blocking_with(|(slot, _, _)| *slot = None);
         }
         echoes.end();
     });
@@ -143,11 +143,11 @@ fn a_watch_that_is_dropped_is_told_nothing_more() {
                 ours.watch(&told, &READY, |told, _, _| *told += 1)
                     .expect("a watch");
                 // A fresh socket is writable: let that edge pass first.
-                eventually("the first edge is told", || told.with(|n| *n) > 0);
+                eventually("the first edge is told", || told.blocking_with(|n| *n) > 0);
                 settle(&rt);
-                let before = told.with(|n| *n);
+                let before = told.blocking_with(|n| *n);
                 let (begin, wait) = (begun.clone(), release.0.clone());
-                told.post(move |_, _| {
+                told.post_or_shed(move |_, _| {
                     begin.arrive();
                     wait.pass("the watch is dropped");
                 });
@@ -156,12 +156,12 @@ fn a_watch_that_is_dropped_is_told_nothing_more() {
                 ours.unwatch();
                 drop(release);
                 settle(&rt);
-                assert_eq!(told.with(|n| *n), before);
+                assert_eq!(told.blocking_with(|n| *n), before);
                 // The descriptor is open still, and may be watched anew.
                 ours.watch(&told, &READY, |told, _, _| *told += 100)
                     .expect("a watch");
                 eventually("the new watch is told", || {
-                    told.with(|n| *n) >= before + 100
+                    told.blocking_with(|n| *n) >= before + 100
                 });
                 drop((ours, theirs));
             }
@@ -178,7 +178,7 @@ fn dropping_watches_races_with_readiness() {
             let rounds = Stress::get().pick(50, 400, 5_000);
             let pairs = (0..rounds).map(|_| {
                 let (mut ours, theirs) = UnixStream::pair().expect("a pair");
-                let color = rt.fresh_color();
+                let color = rt.new_color();
                 let seen = Arc::clone(&told);
                 let ready = move |_: &mut (), _: &mut mely::Context<'_>, _| {
                     seen.fetch_add(1, Relaxed);
@@ -222,18 +222,18 @@ fn readiness_is_not_lost_to_a_full_color() {
             eventually("the first edge is told", || edges.load(Relaxed) > 0);
             settle(&rt);
             let (begin, wait) = (begun.clone(), release.0.clone());
-            let busy = rt.fresh_color();
-            color.with(move |slot| *slot = Some(ours));
-            busy.via(&BUSY).post(move |_, _| {
+            let busy = rt.new_color();
+            color.blocking_with(move |slot| *slot = Some(ours));
+            busy.with_handler(&BUSY).post_or_shed(move |_, _| {
                 begin.arrive();
                 wait.pass("the color is full");
             });
             begun.pass("the worker is busy");
-            assert!(color.try_post(|_, _| ()).is_ok());
+            assert!(color.post(|_, _| ()).is_ok());
             theirs.write_all(b"a request").expect("there is room");
             drop(release);
             eventually("the request is read", || got.load(Relaxed) == 9);
-            color.with(|slot| *slot = None);
+            color.blocking_with(|slot| *slot = None);
         });
     }
 }
@@ -244,7 +244,7 @@ fn a_watch_outlives_its_runtime() {
         bounded("late watch", move || {
             let rt = runtime(2, kind);
             let (mut ours, mut theirs) = UnixStream::pair().expect("a pair");
-            let color = rt.fresh_color();
+            let color = rt.new_color();
             ours.watch(&color, &READY, |_, _, _| ()).expect("a watch");
             settle(&rt);
             drop(rt);

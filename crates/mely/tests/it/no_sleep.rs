@@ -44,18 +44,18 @@ fn runtime(workers: usize, policy: Policy) -> Runtime {
 
 fn at_home(rt: &Runtime, worker: usize) -> Color {
     rt.color_options()
-        .home(worker)
-        .fresh()
+        .start_on(worker)
+        .new_color()
         .expect("there is such a worker")
 }
 
 /// Lets the runtime learn that events of [`SHORT`] are short, on every worker.
 fn learn_short(rt: &Runtime) {
     for worker in 0..rt.workers() {
-        let color = rt.color_options().pinned(worker).fresh();
+        let color = rt.color_options().pin_to(worker).new_color();
         let color = color.expect("there is such a worker");
         for _ in 0..500 {
-            color.via(&SHORT).post(|_, _| ());
+            color.with_handler(&SHORT).post_or_shed(|_, _| ());
         }
     }
     settle(rt);
@@ -95,18 +95,20 @@ fn private_before(policy: Policy, holder: Holder) {
         let (held, starter) = (at_home(&rt, 0), at_home(&rt, 0));
         let colors: Vec<_> = (0..WAITING).map(|_| at_home(&rt, 0)).collect();
         let (gate, result, end) = (ran.clone(), Arc::clone(&all_ran), verdict_of.clone());
-        starter.post(move |_, _| {
+        starter.post_or_shed(move |_, _| {
             let hold = move |_: &mut (), _: &mut mely::Context<'_>| {
                 let _end = OpenOnDrop(end);
                 result.store(u64::from(gate.wait_for(WAITING, WAIT / 3)), Relaxed);
             };
             match holder {
-                Holder::Unknown => held.post(hold),
-                Holder::Annotated => held.via(&HOLDER).post(hold),
+                Holder::Unknown => held.post_or_shed(hold),
+                Holder::Annotated => held.with_handler(&HOLDER).post_or_shed(hold),
             }
             for color in &colors {
                 let ran = ran.clone();
-                color.via(&SHORT).post(move |_, _| ran.arrive());
+                color
+                    .with_handler(&SHORT)
+                    .post_or_shed(move |_, _| ran.arrive());
             }
         });
         verdict_of.pass("the holder ends");
@@ -148,7 +150,9 @@ fn sent_while_held(policy: Policy, sender: Sender, handler: &'static Handler) {
             move || {
                 for color in &colors {
                     let ran = ran.clone();
-                    color.via(handler).post(move |_, _| ran.arrive());
+                    color
+                        .with_handler(handler)
+                        .post_or_shed(move |_, _| ran.arrive());
                 }
             }
         };
@@ -158,10 +162,10 @@ fn sent_while_held(policy: Policy, sender: Sender, handler: &'static Handler) {
             _ => None,
         };
         let all_ran = Arc::new(AtomicU64::new(2));
-        let holder = rt.color_options().pinned(0).fresh().expect("worker 0");
+        let holder = rt.color_options().pin_to(0).new_color().expect("worker 0");
         let (gate, result) = (ran.clone(), Arc::clone(&all_ran));
         let (begin, end) = (begun.clone(), ended.clone());
-        holder.via(&HOLDER).post(move |_, _| {
+        holder.with_handler(&HOLDER).post_or_shed(move |_, _| {
             let _end = OpenOnDrop(end);
             begin.arrive();
             if let Some(send) = by_holder {
@@ -173,8 +177,8 @@ fn sent_while_held(policy: Policy, sender: Sender, handler: &'static Handler) {
         match (sender, send) {
             (Sender::Outside, Some(send)) => send(),
             (Sender::Worker, Some(send)) => {
-                let other = rt.color_options().pinned(1).fresh().expect("worker 1");
-                other.post(move |_, _| send());
+                let other = rt.color_options().pin_to(1).new_color().expect("worker 1");
+                other.post_or_shed(move |_, _| send());
             }
             _ => {}
         }
@@ -224,7 +228,7 @@ fn every_worker_is_woken(policy: Policy, workers: usize) {
     let what = format!("{workers} workers, {policy}");
     bounded(&what.clone(), move || {
         let rt = runtime(workers, policy);
-        let starter = rt.color_options().pinned(0).fresh().expect("worker 0");
+        let starter = rt.color_options().pin_to(0).new_color().expect("worker 0");
         for _ in 0..20 {
             // A `Barrier` would hang the workers for good if one did not come.
             let (met, missed) = (Gate::default(), Arc::new(AtomicU64::new(0)));
@@ -232,10 +236,10 @@ fn every_worker_is_woken(policy: Policy, workers: usize) {
             let count = workers as u64;
             let given = Arc::clone(&missed);
             // From one event: all are there before the first holds the core.
-            starter.post(move |_, _| {
+            starter.post_or_shed(move |_, _| {
                 for color in &colors {
                     let (met, missed) = (met.clone(), Arc::clone(&given));
-                    color.via(&LONG).post(move |_, _| {
+                    color.with_handler(&LONG).post_or_shed(move |_, _| {
                         met.arrive();
                         let came = met.wait_for(count, WAIT / 3);
                         missed.fetch_add(u64::from(!came), Relaxed);
@@ -265,7 +269,7 @@ fn sleeping_workers_do_not_wake_by_themselves() {
     bounded("idle", || {
         for policy in Policy::ALL {
             let rt = runtime(8, policy);
-            (0..100).for_each(|_| rt.fresh_color().post(|_, _| ()));
+            (0..100).for_each(|_| rt.new_color().post_or_shed(|_, _| ()));
             settle(&rt);
             assert_quiet(&rt, &format!("idle, {policy}"));
         }
@@ -300,20 +304,20 @@ fn quiet_beside(policy: Policy, what: &str, events: u64, pinned: bool) {
         let rt = runtime(2, policy);
         let (begun, release) = (Gate::default(), Gate::default());
         let release = OpenOnDrop(release);
-        let holder = rt.color_options().pinned(0).fresh().expect("worker 0");
+        let holder = rt.color_options().pin_to(0).new_color().expect("worker 0");
         let (begin, wait) = (begun.clone(), release.0.clone());
-        holder.post(move |_, _| {
+        holder.post_or_shed(move |_, _| {
             begin.arrive();
             wait.pass("the test ends");
         });
         begun.pass("the holder begins");
         let options = rt.color_options();
         let waiting = match pinned {
-            true => options.pinned(0),
-            false => options.home(0),
+            true => options.pin_to(0),
+            false => options.start_on(0),
         };
-        let waiting = waiting.fresh().expect("worker 0");
-        (0..events).for_each(|_| waiting.post(|_, _| ()));
+        let waiting = waiting.new_color().expect("worker 0");
+        (0..events).for_each(|_| waiting.post_or_shed(|_, _| ()));
         assert_quiet(&rt, &what);
         drop(release);
         settle(&rt);
@@ -341,16 +345,16 @@ fn quiet_beside_large_colors(policy: Policy) {
     bounded(&what.clone(), move || {
         let rt = runtime(2, policy);
         let (begun, release) = (Gate::default(), OpenOnDrop(Gate::default()));
-        let holder = rt.color_options().pinned(0).fresh().expect("worker 0");
+        let holder = rt.color_options().pin_to(0).new_color().expect("worker 0");
         let (begin, wait) = (begun.clone(), release.0.clone());
         let large = [at_home(&rt, 0), at_home(&rt, 0)];
-        let starter = rt.color_options().pinned(0).fresh().expect("worker 0");
-        starter.post(move |_, _| {
+        let starter = rt.color_options().pin_to(0).new_color().expect("worker 0");
+        starter.post_or_shed(move |_, _| {
             for color in &large {
                 // More than a batch: the rest is ready at once, behind the holder.
-                color.post(|_, cx| (0..100).for_each(|_| cx.post(|_, _| ())));
+                color.post_or_shed(|_, cx| (0..100).for_each(|_| cx.post_or_shed(|_, _| ())));
             }
-            holder.post(move |_, _| {
+            holder.post_or_shed(move |_, _| {
                 begin.arrive();
                 wait.pass("the test ends");
             });
@@ -377,15 +381,16 @@ fn worthy_beside_pinned(policy: Policy) {
         let rt = runtime(2, policy);
         let (ran, ended) = (Gate::default(), Gate::default());
         let all_ran = Arc::new(AtomicU64::new(2));
-        let holder = rt.color_options().pinned(0).fresh().expect("worker 0");
+        let holder = rt.color_options().pin_to(0).new_color().expect("worker 0");
         let (wait, end, result) = (ran.clone(), ended.clone(), Arc::clone(&all_ran));
         let large = at_home(&rt, 0);
-        large.post(move |_, cx| {
+        large.post_or_shed(move |_, cx| {
             for _ in 0..100 {
                 let ran = ran.clone();
-                cx.post_via(&LONG, move |_, _| ran.arrive());
+                cx.with_handler(&LONG)
+                    .post_or_shed(move |_, _| ran.arrive());
             }
-            holder.via(&HOLDER).post(move |_, _| {
+            holder.with_handler(&HOLDER).post_or_shed(move |_, _| {
                 let _end = OpenOnDrop(end);
                 result.store(u64::from(wait.wait_for(100, WAIT / 3)), Relaxed);
             });
@@ -419,7 +424,7 @@ fn no_wake_up_is_lost_between_bursts() {
                             let ran = Gate::default();
                             for worker in 0..4 {
                                 let ran = ran.clone();
-                                at_home(&rt, worker).post(move |_, _| ran.arrive());
+                                at_home(&rt, worker).post_or_shed(move |_, _| ran.arrive());
                             }
                             assert!(ran.wait_for(4, WAIT), "round {round} hangs");
                         }

@@ -29,26 +29,30 @@ struct Walker {
 impl Walker {
     fn post_touch(&self, touched: Gate) {
         let worker = Arc::clone(&self.worker);
-        self.array.via(self.touch).post(move |array, cx| {
-            array.iter_mut().for_each(|number| *number += 1);
-            // Relaxed: the gate orders it.
-            worker.store(cx.worker(), Relaxed);
-            touched.arrive();
-        });
+        self.array
+            .with_handler(self.touch)
+            .post_or_shed(move |array, cx| {
+                array.iter_mut().for_each(|number| *number += 1);
+                // Relaxed: the gate orders it.
+                worker.store(cx.worker(), Relaxed);
+                touched.arrive();
+            });
     }
 
     /// Touches the array while the core where it is is held, so that another core must
     /// steal the color.
     fn move_once(&self, rt: &Runtime) {
         let at = self.worker.load(Relaxed);
-        let holder = rt.color_options().pinned(at).fresh().expect("a worker");
+        let holder = rt.color_options().pin_to(at).new_color().expect("a worker");
         let (walker, touched) = (self.clone(), Gate::default());
         // Relaxed: only that each is used once.
         let next = NEXT_HOLDER.fetch_add(1, Relaxed);
-        holder.via(&HOLDERS[next]).post(move |_, _| {
-            walker.post_touch(touched.clone());
-            assert!(touched.wait_for(1, WAIT), "nobody stole the color");
-        });
+        holder
+            .with_handler(&HOLDERS[next])
+            .post_or_shed(move |_, _| {
+                walker.post_touch(touched.clone());
+                assert!(touched.wait_for(1, WAIT), "nobody stole the color");
+            });
         settle(rt);
     }
 }
@@ -58,7 +62,7 @@ fn metrics_after_moves(policy: Policy, touch: &'static Handler) -> (HandlerMetri
     bounded("moves", move || {
         let rt = Runtime::builder().workers(2).policy(policy).build();
         let rt = rt.expect("a runtime");
-        let array = rt.color_options().home(0).colored(vec![0; ARRAY]);
+        let array = rt.color_options().start_on(0).colored(vec![0; ARRAY]);
         let walker = Walker {
             array: array.expect("a worker"),
             touch,
@@ -67,7 +71,7 @@ fn metrics_after_moves(policy: Policy, touch: &'static Handler) -> (HandlerMetri
         walker.post_touch(Gate::default());
         settle(&rt);
         (0..MOVES).for_each(|_| walker.move_once(&rt));
-        let touched = walker.array.with(|array| array.clone());
+        let touched = walker.array.blocking_with(|array| array.clone());
         assert_eq!(touched, vec![1 + MOVES as u64; ARRAY]);
         let metrics = rt.metrics();
         assert_eq!(metrics.total(|w| w.panics), 0, "{metrics:#?}");

@@ -9,7 +9,7 @@ use std::thread;
 use std::time::Duration;
 
 use fastrand::Rng;
-use mely::{Colored, Context, Handle, Handler, Policy, Runtime, Timer};
+use mely::{Colored, Context, Handle, Handler, OnPanic, Policy, Runtime, Timer};
 
 use crate::checkers::{
     ExactlyOnce, Faults, Producer, ProducerOrder, Serial, Stamp, Token, conserved,
@@ -75,9 +75,9 @@ impl Load {
             let worker = rng.usize(..workers);
             let (cell, options) = (load.cell(), handle.color_options());
             let color = match number % 4 {
-                0 => Ok(handle.color(number).attach(cell)),
-                1 => options.pinned(worker).colored(cell),
-                2 => options.home(worker).colored(cell),
+                0 => Ok(handle.numbered_color(number).attach(cell)),
+                1 => options.pin_to(worker).colored(cell),
+                2 => options.start_on(worker).colored(cell),
                 _ => Ok(handle.colored(cell)),
             };
             load.colors.push(Mutex::new(color.expect("such a worker")));
@@ -121,19 +121,23 @@ impl Load {
         match rng.u8(..100) {
             0..50 => {
                 let stamp = from.stamp();
-                color.post(move |cell, cx| load.run(cell, cx, Some(stamp), token, depth, seed));
+                color.post_or_shed(move |cell, cx| {
+                    load.run(cell, cx, Some(stamp), token, depth, seed)
+                });
             }
             50..60 => {
                 let handler = if rng.bool() { &NAMED } else { &HEAVY };
                 let stamp = from.stamp();
-                let via = color.via(handler);
-                via.post(move |cell, cx| load.run(cell, cx, Some(stamp), token, depth, seed));
+                let via = color.with_handler(handler);
+                via.post_or_shed(move |cell, cx| {
+                    load.run(cell, cx, Some(stamp), token, depth, seed)
+                });
             }
             60..70 => {
                 let color = &self.bounded[rng.usize(..self.bounded.len())];
                 let stamp = from.stamp();
-                let posted = color
-                    .try_post(move |cell, cx| load.run(cell, cx, Some(stamp), token, depth, seed));
+                let posted =
+                    color.post(move |cell, cx| load.run(cell, cx, Some(stamp), token, depth, seed));
                 drop(posted.map_err(mely::PostError::into_event));
             }
             70..82 => self.set_timer(&color, token, depth, rng),
@@ -224,7 +228,7 @@ impl Load {
             && let Some(token) = self.once.token()
         {
             let (load, stamp, seed) = (Arc::clone(self), self.producers[here].stamp(), rng.u64(..));
-            cx.post(move |cell, cx| load.run(cell, cx, Some(stamp), token, depth, seed));
+            cx.post_or_shed(move |cell, cx| load.run(cell, cx, Some(stamp), token, depth, seed));
         }
     }
 
@@ -249,7 +253,7 @@ impl Load {
             cell.events += 1;
             seen = cell.events;
         };
-        if let Err(error) = color.try_with(section) {
+        if let Err(error) = color.try_blocking_with(section) {
             self.faults.add(format!("with: {error}"));
         }
         let reply = color.call(|cell, _| cell.events);
@@ -273,6 +277,7 @@ fn load(workers: usize, policy: Policy, seed: u64) {
     let stress = Stress::get();
     let mut rng = Rng::with_seed(seed);
     let rt = Runtime::builder()
+        .on_panic(OnPanic::Continue)
         .workers(workers)
         .policy(policy)
         .batch_threshold(rng.u32(1..12))
@@ -387,7 +392,7 @@ fn bare(workers: usize, policy: Policy) {
         let mut rng = Rng::with_seed(seed);
         let next = rng.usize(..colors.len());
         let (seed, others) = (rng.u64(..), Arc::clone(colors));
-        colors[next].post(move |count, _| {
+        colors[next].post_or_shed(move |count, _| {
             *count += 1;
             if left > 0 {
                 hop(left - 1, seed, &others);
@@ -406,7 +411,10 @@ fn bare(workers: usize, policy: Policy) {
         }
     });
     settle(&rt);
-    let counted: u64 = colors.iter().map(|color| color.with(|count| *count)).sum();
+    let counted: u64 = colors
+        .iter()
+        .map(|color| color.blocking_with(|count| *count))
+        .sum();
     assert_eq!(counted, PRODUCERS as u64 * chains * u64::from(hops));
 }
 

@@ -18,7 +18,8 @@ fn signals_are_events_of_their_color() {
                 seen.push(n);
             });
             let signals = signals.expect("both can be caught");
-            let count = |n: i32| seen.with(move |seen| seen.iter().filter(|&&s| s == n).count());
+            let count =
+                |n: i32| seen.blocking_with(move |seen| seen.iter().filter(|&&s| s == n).count());
             for round in 1..=20 {
                 for number in [SIGHUP, USR1] {
                     // To this very thread, by the C library: the race detector holds
@@ -37,7 +38,7 @@ fn signals_are_events_of_their_color() {
 fn a_signal_that_cannot_be_caught_is_refused() {
     let rt = Runtime::builder().workers(1).build().expect("a runtime");
     for signal in [Signal::KILL.as_raw(), -1, 0, 1_000] {
-        let color = rt.fresh_color();
+        let color = rt.new_color();
         let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
             Signals::watch(&[signal], &color, |(), _, _| ()).is_err()
         }));

@@ -19,10 +19,7 @@ impl Drop for Last {
     fn drop(&mut self) {
         self.0.fetch_add(1, SeqCst);
         if let Some(color) = self.1.take() {
-            assert!(matches!(
-                color.try_post(|_, _| ()),
-                Err(PostError::Closed(_))
-            ));
+            assert!(matches!(color.post(|_, _| ()), Err(PostError::Closed(_))));
             color.stop(Pending::Run);
             color.stop(Pending::Drop);
             silent_panic();
@@ -57,7 +54,7 @@ fn what_was_posted_before_runs_and_the_state_goes() {
             last_of(&color, &dropped);
             for n in 0..100 {
                 let seen = Arc::clone(&seen);
-                color.post(move |list, _| {
+                color.post_or_shed(move |list, _| {
                     list.push(n);
                     seen.lock().expect("no panic under it").push(list.len());
                 });
@@ -72,19 +69,21 @@ fn what_was_posted_before_runs_and_the_state_goes() {
             // Given back, closure and all, small and large.
             let (token, large) = (Arc::new(()), [7_u64; 32]);
             let held = Arc::clone(&token);
-            let refused = color.try_post(move |_, _| drop(held)).unwrap_err();
+            let refused = color.post(move |_, _| drop(held)).unwrap_err();
             assert!(matches!(refused, PostError::Closed(_)), "{refused}");
             assert_eq!(Arc::strong_count(&token), 2);
             drop(refused);
             let held = Arc::clone(&token);
-            let refused =
-                color.try_post(move |list: &mut Vec<u32>, _: &mut mely::Context<'_, _>| {
-                    list.push(large[0] as u32);
-                    drop(held);
-                });
+            let refused = color.post(move |list: &mut Vec<u32>, _: &mut mely::Context<'_, _>| {
+                list.push(large[0] as u32);
+                drop(held);
+            });
             drop(refused.unwrap_err().into_event());
             assert_eq!(Arc::strong_count(&token), 1);
-            assert_eq!(color.try_with(|list| list.len()), Err(CallError::Closed));
+            assert_eq!(
+                color.try_blocking_with(|list| list.len()),
+                Err(CallError::Closed)
+            );
             assert_eq!(
                 color.call(|list, _| list.len()).wait(),
                 Err(CallError::Closed)
@@ -107,21 +106,21 @@ fn what_has_not_begun_is_dropped() {
             // was posted.
             let (begun, release) = (Gate::default(), OpenOnDrop(Gate::default()));
             let (begin, wait, runs) = (begun.clone(), release.0.clone(), Arc::clone(&ran));
-            color.post(move |list, cx| {
+            color.post_or_shed(move |list, cx| {
                 begin.arrive();
                 wait.pass("others have posted");
                 let more = Arc::clone(&runs);
-                cx.post(move |_, _| _ = more.fetch_add(1, SeqCst));
+                cx.post_or_shed(move |_, _| _ = more.fetch_add(1, SeqCst));
                 cx.colored().stop(Pending::Drop);
                 let more = Arc::clone(&runs);
-                cx.post(move |_, _| _ = more.fetch_add(1, SeqCst));
+                cx.post_or_shed(move |_, _| _ = more.fetch_add(1, SeqCst));
                 list.push(1);
             });
             begun.pass("it begins");
             let token = Arc::new(());
             for _ in 0..50 {
                 let (held, runs) = (Arc::clone(&token), Arc::clone(&ran));
-                color.post(move |_, _| {
+                color.post_or_shed(move |_, _| {
                     runs.fetch_add(1, SeqCst);
                     drop(held);
                 });
@@ -155,7 +154,7 @@ fn an_idle_color_is_stopped_by_whoever_wants() {
             last_of(&other, &dropped);
             let to = other.clone();
             assert_eq!(
-                rt.fresh_color()
+                rt.new_color()
                     .call(move |_, _| to.stop(Pending::Drop))
                     .wait(),
                 Ok(())
@@ -163,7 +162,7 @@ fn an_idle_color_is_stopped_by_whoever_wants() {
             assert_eq!(dropped.load(SeqCst), 2);
             drop((color, other));
             for n in 0..20 {
-                assert_eq!(rt.colored(n).with(|n| *n), n);
+                assert_eq!(rt.colored(n).blocking_with(|n| *n), n);
             }
             holds(conserved(&rt.metrics().events));
         }
@@ -184,9 +183,9 @@ fn threads_post_while_others_stop_the_color() {
                         let color = color.clone();
                         scope.spawn(move || {
                             for m in 0..50 {
-                                color.post(move |list, cx| {
+                                color.post_or_shed(move |list, cx| {
                                     list.push(n + m);
-                                    cx.post(|list, _| list.push(0));
+                                    cx.post_or_shed(|list, _| list.push(0));
                                 });
                             }
                         });
@@ -251,7 +250,7 @@ fn a_group_is_over_when_all_are() {
             let stuck = group.spawn(std::future::pending::<()>());
             assert!(!group.is_over());
             let inside = group.clone();
-            let waited = rt.fresh_color().call(move |_, _| inside.wait());
+            let waited = rt.new_color().call(move |_, _| inside.wait());
             assert_eq!(waited.wait(), Ok(Err(CallError::InsideHandler)));
             for (n, task) in tasks.into_iter().enumerate() {
                 assert_eq!(task.wait(), Ok(n));
@@ -285,7 +284,7 @@ fn a_group_ends_with_its_runtime() {
         let color = group.colored(1);
         let task = group.spawn(std::future::pending::<()>());
         let waiting = group.clone();
-        let over = other.fresh_color().spawn(async move {
+        let over = other.new_color().spawn(async move {
             waiting.over().await;
             waiting.over().await;
         });
@@ -310,12 +309,12 @@ fn a_handle_shuts_its_runtime_down_from_inside() {
         let rt = runtime(2);
         let (color, handle) = (rt.colored(0), rt.clone());
         for _ in 0..100 {
-            color.post(|n, _| *n += 1);
+            color.post_or_shed(|n, _| *n += 1);
         }
         let begun = color.call(|n, cx| (*n, cx.handle().shutdown(LIMIT)));
         assert_eq!(begun.wait(), Ok((100, true)));
         assert!(!handle.shutdown(Duration::ZERO), "once");
-        let closed = color.try_post(|_, _| ()).unwrap_err();
+        let closed = color.post(|_, _| ()).unwrap_err();
         assert!(matches!(closed, PostError::Closed(_)));
         let report = rt.shutdown(LIMIT).expect("all has run");
         assert_eq!(report.events_run, 101);

@@ -74,7 +74,7 @@ pub(crate) fn settle(handle: &Handle) {
     let waited = handle.clone();
     let (done, ended) = mpsc::channel();
     thread::spawn(move || {
-        waited.settle();
+        waited.wait_idle();
         let _ = done.send(());
     });
     if ended.recv_timeout(WAIT).is_err() {

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::task::Poll;
 
-use mely::{CallError, Colored, Runtime, TaskState};
+use mely::{CallError, Colored, OnPanic, Runtime, TaskState};
 
 use crate::checkers::{Faults, Serial};
 use crate::support::{Gate, LIMIT, bounded, holds, panicked, runtime, settle, silent_panic};
@@ -57,7 +57,7 @@ fn a_task_reaches_the_state_between_other_events() {
             .collect();
         for _ in 0..500 {
             let serial = Arc::clone(&serial);
-            sum.post(move |sum, _| {
+            sum.post_or_shed(move |sum, _| {
                 let _alone = serial.enter();
                 *sum += 1;
             });
@@ -66,7 +66,7 @@ fn a_task_reaches_the_state_between_other_events() {
             .into_iter()
             .for_each(|task| assert_eq!(task.wait(), Ok(Ok(()))));
         settle(&rt);
-        assert_eq!(sum.with(|sum| *sum), 1_000);
+        assert_eq!(sum.blocking_with(|sum| *sum), 1_000);
         holds(faults.verdict());
     });
 }
@@ -88,7 +88,7 @@ fn elsewhere_the_state_is_refused() {
             Ok(Err(OUTSIDE))
         );
         // In a section.
-        assert_eq!(color.with(|_| ask(&elsewhere)), Err(OUTSIDE));
+        assert_eq!(color.blocking_with(|_| ask(&elsewhere)), Err(OUTSIDE));
         // In another task of the color, while that one has the state and while it has not.
         let there = Arc::clone(&elsewhere);
         let task = color.spawn_with(async move |mut own| (ask(&there), own.with(|_| ask(&there))));
@@ -111,10 +111,10 @@ fn elsewhere_the_state_is_refused() {
 fn the_task_itself_does_not_lend_its_state_to_others() {
     bounded("others", || {
         let (rt, there) = (runtime(1), runtime(1));
-        let (color, far) = (rt.colored(vec![1]), there.fresh_color());
+        let (color, far) = (rt.colored(vec![1]), there.new_color());
         let task = color.spawn_with(async move |mut own: TaskState<Vec<u32>>| {
             // To a worker of another runtime, for which it waits, and to a thread.
-            let section = far.with(|()| own.try_with(|_| ()));
+            let section = far.blocking_with(|()| own.try_with(|_| ()));
             let thread = std::thread::scope(|scope| {
                 let thread = scope.spawn(|| own.try_with(|_| ()));
                 thread.join().expect("it does not panic")
@@ -129,7 +129,11 @@ fn the_task_itself_does_not_lend_its_state_to_others() {
 fn after_a_panic_in_it_the_state_goes_on() {
     bounded("panics", || {
         let rt = runtime(1);
-        let color = rt.colored(vec![1]);
+        let color = rt
+            .color_options()
+            .on_panic(OnPanic::Continue)
+            .colored(vec![1])
+            .expect("no home was chosen");
         let task = color.spawn_with(async |mut own: TaskState<Vec<u32>>| {
             let caught = std::panic::AssertUnwindSafe(|| {
                 own.with(|list| {
@@ -142,7 +146,7 @@ fn after_a_panic_in_it_the_state_goes_on() {
             own.with(|_| silent_panic())
         });
         assert_eq!(task.wait(), panicked::<()>());
-        assert_eq!(color.with(|list| list.clone()), [1, 2, 3]);
+        assert_eq!(color.blocking_with(|list| list.clone()), [1, 2, 3]);
     });
 }
 
@@ -175,7 +179,7 @@ fn a_task_may_wake_and_post_while_it_has_the_state() {
             std::future::poll_fn(move |cx| {
                 let posts = own.colored().clone();
                 own.with(|list| {
-                    posts.post(|list, _| list.push(1));
+                    posts.post_or_shed(|list, _| list.push(1));
                     list.push(0);
                     cx.waker().wake_by_ref();
                 });
@@ -188,7 +192,7 @@ fn a_task_may_wake_and_post_while_it_has_the_state() {
         });
         assert_eq!(task.wait(), Ok(()));
         settle(&rt);
-        let list = color.with(std::mem::take);
+        let list = color.blocking_with(std::mem::take);
         assert_eq!((list.len(), list.iter().sum::<u32>()), (200, 100));
         assert!(list.chunks(2).all(|pair| pair == [0, 1]), "in order");
     });
@@ -207,9 +211,9 @@ fn a_handle_in_its_own_state_ends_with_the_runtime() {
             own
         });
         let own = task.wait().expect("it ends");
-        color.with(move |state| state.0 = Some(own));
+        color.blocking_with(move |state| state.0 = Some(own));
         // While it is lent there, it does not lend.
-        let inner = color.with(|state| state.0.as_mut().map(|own| own.try_with(|_| ())));
+        let inner = color.blocking_with(|state| state.0.as_mut().map(|own| own.try_with(|_| ())));
         assert_eq!(inner, Some(Err(OUTSIDE)));
         drop(color);
         rt.shutdown(LIMIT).expect("nothing is pending");

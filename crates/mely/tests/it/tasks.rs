@@ -37,7 +37,7 @@ fn a_task_never_runs_beside_its_colors_events() {
         let rt = runtime(4);
         let faults = Arc::new(Faults::default());
         let serial = Arc::new(Serial::new(&faults));
-        let color = rt.fresh_color();
+        let color = rt.new_color();
         let tasks: Vec<_> = (0..20)
             .map(|_| {
                 let (serial, other) = (Arc::clone(&serial), rt.colored(1));
@@ -55,7 +55,7 @@ fn a_task_never_runs_beside_its_colors_events() {
             .collect();
         for _ in 0..400 {
             let serial = Arc::clone(&serial);
-            color.post(move |_, _| drop(serial.enter()));
+            color.post_or_shed(move |_, _| drop(serial.enter()));
         }
         for task in tasks {
             assert_eq!(task.wait(), Ok(Ok(20)));
@@ -68,7 +68,7 @@ fn a_task_never_runs_beside_its_colors_events() {
 fn a_task_that_panics_says_so() {
     bounded("panics", || {
         let rt = runtime(1);
-        let color = rt.fresh_color();
+        let color = rt.new_color();
         let task = color.spawn(async {
             Yield::default().await;
             silent_panic()
@@ -94,7 +94,7 @@ fn a_task_is_woken_from_any_thread_and_any_number_of_times() {
         }
         let rt = runtime(2);
         let (flag, (tell, told)) = (Arc::new(AtomicBool::new(false)), std::sync::mpsc::channel());
-        let task = rt.fresh_color().spawn(Flag(Arc::clone(&flag), tell));
+        let task = rt.new_color().spawn(Flag(Arc::clone(&flag), tell));
         let waker = told.recv().expect("the first poll");
         let threads: Vec<_> = (0..4)
             .map(|_| {
@@ -117,7 +117,7 @@ fn waking_a_finished_task_is_harmless() {
     bounded("late", || {
         let rt = runtime(1);
         let (tell, told) = std::sync::mpsc::channel();
-        let task = rt.fresh_color().spawn(std::future::poll_fn(move |cx| {
+        let task = rt.new_color().spawn(std::future::poll_fn(move |cx| {
             let _ = tell.send(cx.waker().clone());
             Poll::Ready(1)
         }));
@@ -138,7 +138,7 @@ fn wake_into_a_full_color(color: Color) -> Result<(), CallError> {
         if !std::mem::take(&mut first) {
             return Poll::Ready(());
         }
-        filler.post(|_, _| ());
+        filler.post_or_shed(|_, _| ());
         cx.waker().wake_by_ref();
         Poll::Pending
     }));
@@ -149,7 +149,7 @@ fn wake_into_a_full_color(color: Color) -> Result<(), CallError> {
 fn a_task_that_wakes_itself_when_its_color_is_full_does_not_hang() {
     bounded("full", || {
         let rt = runtime(1);
-        let color = rt.color_options().capacity(1).fresh().expect("no home");
+        let color = rt.color_options().capacity(1).new_color().expect("no home");
         let result = wake_into_a_full_color(color.clone());
         assert!(matches!(
             result,
@@ -165,7 +165,7 @@ fn a_task_that_wakes_itself_after_the_runtime_stopped_does_not_hang() {
         let rt = runtime(1);
         let (begun, release) = (Gate::default(), OpenOnDrop(Gate::default()));
         let (begin, wait) = (begun.clone(), release.0.clone());
-        let task = rt.fresh_color().spawn(std::future::poll_fn(move |cx| {
+        let task = rt.new_color().spawn(std::future::poll_fn(move |cx| {
             begin.arrive();
             wait.pass("the runtime has stopped");
             cx.waker().wake_by_ref();
@@ -185,7 +185,7 @@ fn a_task_that_nobody_will_wake_ends_with_the_runtime() {
         let token = Arc::new(());
         let rt = runtime(1);
         let held = Arc::clone(&token);
-        let task = rt.fresh_color().spawn(async move {
+        let task = rt.new_color().spawn(async move {
             std::future::pending::<()>().await;
             drop(held);
         });

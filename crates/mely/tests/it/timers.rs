@@ -24,7 +24,7 @@ fn events_come_in_the_order_of_their_times_and_never_early() {
             }));
         }
         settle(&rt);
-        let seen = color.with(|seen| seen.clone());
+        let seen = color.blocking_with(|seen| seen.clone());
         assert!(seen.iter().all(|&(_, in_time)| in_time), "{seen:?}");
         assert_eq!(seen.len(), 6);
         assert_eq!(rt.metrics().total(|w| w.timers_fired), 6);
@@ -36,7 +36,7 @@ fn equal_times_keep_their_order_and_others_theirs() {
     bounded("equal", || {
         let rt = runtime(1);
         let color = rt.colored(Vec::new());
-        color.post(|_: &mut Vec<u32>, cx| {
+        color.post_or_shed(|_: &mut Vec<u32>, cx| {
             // Set in one handler: all of them wait before the first is due.
             let (this, at) = (cx.colored(), cx.now() + Duration::from_millis(20));
             for n in 0..50 {
@@ -46,7 +46,7 @@ fn equal_times_keep_their_order_and_others_theirs() {
             }
         });
         settle(&rt);
-        let seen = color.with(|seen| seen.clone());
+        let seen = color.blocking_with(|seen| seen.clone());
         let of = |late: bool| seen.iter().copied().filter(move |&n| (n >= 1_000) == late);
         assert!(of(true).is_sorted() && of(true).count() == 50, "{seen:?}");
         assert!(of(false).is_sorted() && of(false).count() == 50, "{seen:?}");
@@ -69,7 +69,7 @@ fn a_cancelled_event_does_not_run_and_is_counted() {
         let in_time = threads.into_iter().map(|t| t.join().expect("it ends"));
         let cancelled = in_time.filter(|&c| c).count() as u64;
         settle(&rt);
-        assert_eq!(color.with(|n| *n), 200 - cancelled);
+        assert_eq!(color.blocking_with(|n| *n), 200 - cancelled);
         settle(&rt);
         assert_eq!(rt.metrics().events.cancelled, cancelled);
         for timer in timers {
@@ -87,12 +87,12 @@ fn cancelled_events_do_not_pile_up() {
         // As a server does for every request: a timeout, and then an answer.
         for _ in 0..20_000 {
             let held = Arc::clone(&token);
-            color.post(move |_, cx| {
+            color.post_or_shed(move |_, cx| {
                 let timer = cx.colored().post_after(HOUR, move |_, _| drop(held));
                 assert!(timer.is_pending() && timer.cancel());
             });
         }
-        color.with(|_| ());
+        color.blocking_with(|_| ());
         assert!(
             Arc::strong_count(&token) < 1_000,
             "{}",
@@ -105,7 +105,7 @@ fn cancelled_events_do_not_pile_up() {
 fn a_cancelled_event_is_not_waited_for() {
     bounded("settle", || {
         let rt = runtime(1);
-        let timer = rt.fresh_color().post_after(HOUR, |_, _| ());
+        let timer = rt.new_color().post_after(HOUR, |_, _| ());
         assert!(timer.cancel());
         settle(&rt);
     });
@@ -115,13 +115,13 @@ fn a_cancelled_event_is_not_waited_for() {
 fn a_cancelled_event_leaves_room_in_its_color() {
     bounded("room", || {
         let rt = runtime(1);
-        let color = rt.color_options().capacity(2).fresh().expect("no home");
+        let color = rt.color_options().capacity(2).new_color().expect("no home");
         for _ in 0..2 {
             let timer = color.post_after(Duration::from_millis(1), |_, _| ());
             timer.cancel();
         }
         settle(&rt);
-        let posted = color.try_post(|_, _| ());
+        let posted = color.post(|_, _| ());
         assert!(
             !matches!(posted, Err(PostError::Full(_))),
             "nothing is pending"
@@ -134,11 +134,11 @@ fn an_event_of_a_timer_too_many_leaves_room_in_its_color() {
     bounded("shed timer", || {
         let rt = Runtime::builder().workers(1).timers_max(0).build();
         let rt = rt.expect("a runtime");
-        let color = rt.color_options().capacity(1).fresh().expect("no home");
+        let color = rt.color_options().capacity(1).new_color().expect("no home");
         drop(color.post_after(HOUR, |_, _| ()));
         settle(&rt);
         assert_eq!(rt.metrics().events.shed, 1);
-        assert!(color.try_post(|_, _| ()).is_ok(), "nothing is pending");
+        assert!(color.post(|_, _| ()).is_ok(), "nothing is pending");
     });
 }
 
@@ -148,7 +148,7 @@ fn a_shutdown_cancels_what_is_still_to_come() {
         for workers in [1, 8] {
             let rt = runtime(workers);
             let (handle, token) = (rt.clone(), Arc::new(()));
-            let colors: Vec<_> = (0..16).map(|_| rt.fresh_color()).collect();
+            let colors: Vec<_> = (0..16).map(|_| rt.new_color()).collect();
             let timers: Vec<_> = colors
                 .iter()
                 .map(|color| {
@@ -172,13 +172,13 @@ fn timers_that_never_reached_their_worker_are_accounted_for() {
         let rt = runtime(1);
         let (begun, release) = (Gate::default(), OpenOnDrop(Gate::default()));
         let (begin, wait) = (begun.clone(), release.0.clone());
-        rt.fresh_color().post(move |_, _| {
+        rt.new_color().post_or_shed(move |_, _| {
             begin.arrive();
             wait.pass("the runtime has stopped");
         });
         begun.pass("the handler begins");
         let timers: Vec<_> = (0..5)
-            .map(|_| rt.fresh_color().post_after(HOUR, |_, _| ()))
+            .map(|_| rt.new_color().post_after(HOUR, |_, _| ()))
             .collect();
         let handle = rt.clone();
         assert!(rt.shutdown(Duration::ZERO).is_err());
@@ -202,7 +202,9 @@ fn the_farthest_times_are_taken() {
         let far = color.post_after(Duration::MAX, |n, _| *n += 1);
         let past = Instant::now().checked_sub(Duration::from_millis(1));
         drop(color.post_at(past.unwrap_or_else(Instant::now), |n, _| *n += 10));
-        eventually("the past is due at once", || color.with(|n| *n) == 10);
+        eventually("the past is due at once", || {
+            color.blocking_with(|n| *n) == 10
+        });
         assert!(far.is_pending() && far.cancel());
     });
 }
@@ -212,7 +214,7 @@ fn more_timers_than_allowed_are_shed() {
     bounded("too many", || {
         let rt = Runtime::builder().workers(1).timers_max(10).build();
         let rt = rt.expect("a runtime");
-        let color = rt.fresh_color();
+        let color = rt.new_color();
         let timers: Vec<_> = (0..15).map(|_| color.post_after(HOUR, |_, _| ())).collect();
         eventually("all have been set or shed", || {
             rt.metrics().events.shed == 5
@@ -237,7 +239,7 @@ fn timers_set_by_sleeping_and_busy_workers_fire() {
             drop(color.post_after(Duration::ZERO, tick));
         }
         settle(&rt);
-        assert!(ticks.iter().all(|color| color.with(|n| *n) == 20));
+        assert!(ticks.iter().all(|color| color.blocking_with(|n| *n) == 20));
     });
 }
 
@@ -255,20 +257,20 @@ fn a_timer_that_is_put_off_fires_once_at_its_last_time() {
             .filter(|timer| timer.reset_after(late))
             .count();
         let fired = 50 - in_time;
-        eventually("the others fire", || color.with(|n| *n) == fired);
+        eventually("the others fire", || color.blocking_with(|n| *n) == fired);
         // To and fro, at the end earlier than its place in the heap says.
         for timer in &timers {
             for n in 0..20 {
                 timer.reset_after(late * (1 + n % 3));
             }
         }
-        assert_eq!(color.with(|n| *n), fired);
+        assert_eq!(color.blocking_with(|n| *n), fired);
         let brought = timers
             .iter()
             .filter(|timer| timer.reset_after(Duration::ZERO))
             .count();
         assert_eq!(brought, in_time);
-        eventually("all fire", || color.with(|n| *n) == 50);
+        eventually("all fire", || color.blocking_with(|n| *n) == 50);
         assert!(
             timers
                 .iter()
@@ -296,7 +298,7 @@ fn a_timer_that_was_brought_forward_and_cancelled_does_not_fire() {
             assert!(timer.cancel() && !timer.reset_after(Duration::ZERO));
         }
         settle(&rt);
-        assert_eq!(color.with(|n| *n), 0);
+        assert_eq!(color.blocking_with(|n| *n), 0);
         assert_eq!(rt.metrics().events.cancelled, 200);
     });
 }
@@ -322,7 +324,7 @@ fn threads_reset_cancel_and_fire_the_same_timers() {
             cancelled += u64::from(stopped);
         }
         settle(&rt);
-        assert_eq!(color.with(|n| *n) + cancelled, rounds);
+        assert_eq!(color.blocking_with(|n| *n) + cancelled, rounds);
         holds(conserved(&rt.metrics().events));
     });
 }

@@ -55,7 +55,7 @@ fn record(builder: Builder, program: impl FnOnce(&Runtime)) -> (Traced, TraceRep
     let (_dir, path) = place();
     let rt = builder.trace(&path).build().unwrap();
     program(&rt);
-    rt.settle();
+    rt.wait_idle();
     let report = rt.shutdown(DEADLINE).unwrap();
     let written = *report.trace.unwrap();
     assert_eq!((&written.path, &written.error), (&path, &None));
@@ -78,13 +78,13 @@ fn a_chain_is_recorded_with_its_causes_in_order() {
     fn link(left: &mut u64, cx: &mut mely::Context<'_, u64>) {
         if *left > 0 {
             *left -= 1;
-            cx.post_via(&FIRST, link);
+            cx.with_handler(&FIRST).post_or_shed(link);
         }
     }
     for policy in POLICIES {
         let builder = Runtime::builder().workers(2).policy(policy);
         let (traced, report) = record(builder, |rt| {
-            rt.colored(LINKS).via(&FIRST).post(link);
+            rt.colored(LINKS).with_handler(&FIRST).post_or_shed(link);
         });
         assert_eq!(report.lost, 0, "{policy}");
         let events = traced.events(&FIRST);
@@ -108,12 +108,17 @@ fn a_fan_keeps_colors_places_and_workers() {
         let builder = Runtime::builder().workers(2).policy(policy);
         let (traced, _) = record(builder, |rt| {
             let handle = (*rt).clone();
-            rt.color(0).via(&FIRST).post(move |_, cx| {
-                for color in 1..=FAN {
-                    handle.color(color).via(&SECOND).post(|_, _| ());
-                    cx.post_fresh_via(&FRESH, |_, _| ());
-                }
-            });
+            rt.numbered_color(0)
+                .with_handler(&FIRST)
+                .post_or_shed(move |_, cx| {
+                    for color in 1..=FAN {
+                        handle
+                            .numbered_color(color)
+                            .with_handler(&SECOND)
+                            .post_or_shed(|_, _| ());
+                        cx.with_handler(&FRESH).post_parallel(|_, _| ());
+                    }
+                });
         });
         let (seconds, fresh) = (traced.events(&SECOND), traced.events(&FRESH));
         assert_eq!((seconds.len(), fresh.len()), (FAN.into(), FAN.into()));
@@ -137,13 +142,13 @@ fn workers_that_post_to_one_color_are_told_apart() {
     let (traced, _) = record(Runtime::builder().workers(2), |rt| {
         let shared = rt.colored(());
         for worker in 0..2 {
-            let poster = rt.color_options().pinned(worker).colored(()).unwrap();
+            let poster = rt.color_options().pin_to(worker).colored(()).unwrap();
             for _ in 0..POSTS {
                 let shared = shared.clone();
                 let post = move |(): &mut (), _: &mut mely::Context<'_>| {
-                    shared.via(&SECOND).post(|_, _| ());
+                    shared.with_handler(&SECOND).post_or_shed(|_, _| ());
                 };
-                poster.via(&FIRST).post(post);
+                poster.with_handler(&FIRST).post_or_shed(post);
             }
         }
     });
@@ -164,11 +169,11 @@ fn workers_that_post_to_one_color_are_told_apart() {
 fn timers_and_outside_threads_are_roots() {
     let (traced, _) = record(Runtime::builder().workers(1), |rt| {
         let (fired, wait) = mpsc::channel();
-        let color = rt.color(3);
-        color.via(&FIRST).post(move |_, cx| {
+        let color = rt.numbered_color(3);
+        color.with_handler(&FIRST).post_or_shed(move |_, cx| {
             let color = cx.colored();
             color
-                .via(&SECOND)
+                .with_handler(&SECOND)
                 .post_after(Duration::from_millis(1), move |_, _| {
                     fired.send(()).unwrap();
                 });
@@ -187,11 +192,13 @@ fn timers_and_outside_threads_are_roots() {
 fn an_event_that_panics_is_recorded_with_its_posts() {
     let (_dir, path) = place();
     let rt = Runtime::builder().workers(1).trace(&path).build().unwrap();
-    rt.color(5).via(&FIRST).post(|_, cx| {
-        cx.post_via(&SECOND, |_, _| ());
-        std::panic::panic_any("on purpose");
-    });
-    rt.settle();
+    rt.numbered_color(5)
+        .with_handler(&FIRST)
+        .post_or_shed(|_, cx| {
+            cx.with_handler(&SECOND).post_or_shed(|_, _| ());
+            std::panic::panic_any("on purpose");
+        });
+    rt.wait_idle();
     rt.shutdown(DEADLINE).unwrap();
     let mut reader = Reader::new(File::open(&path).unwrap()).unwrap();
     let mut panicked = Vec::new();
@@ -222,11 +229,13 @@ fn what_a_shutdown_drops_has_no_run() {
         .workers(1)
         .on_panic(mely::OnPanic::PoisonColor);
     let rt = builder.trace(&path).build().unwrap();
-    rt.color(5).via(&FIRST).post(|_, cx| {
-        (0..7).for_each(|_| cx.post_via(&SECOND, |_, _| ()));
-        std::panic::panic_any("on purpose");
-    });
-    rt.settle();
+    rt.numbered_color(5)
+        .with_handler(&FIRST)
+        .post_or_shed(|_, cx| {
+            (0..7).for_each(|_| cx.with_handler(&SECOND).post_or_shed(|_, _| ()));
+            std::panic::panic_any("on purpose");
+        });
+    rt.wait_idle();
     rt.shutdown(DEADLINE).unwrap();
     let traced = read(&path);
     assert_eq!(traced.events(&FIRST).len(), 1);

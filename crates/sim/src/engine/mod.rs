@@ -18,7 +18,7 @@
 //! color.post(|sum, cx| {
 //!     cx.spend(1_000);
 //!     *sum += 1;
-//! });
+//! })?;
 //! simulation.run_until_idle()?;
 //! assert!(simulation.now() > 1_000);
 //! assert_eq!(simulation.handle().metrics().events.run, 1);

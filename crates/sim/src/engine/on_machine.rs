@@ -37,7 +37,7 @@ impl Settings {
     /// let (settings, caches) = Settings::on(&machine, Policy::Mely)?;
     /// let builder = Builder::default().policy(Policy::Mely);
     /// let simulation = Simulation::new(builder, settings)?;
-    /// simulation.handle().fresh_color().post(|(), cx| cx.spend(100));
+    /// simulation.handle().new_color().post(|(), cx| cx.spend(100))?;
     /// simulation.run_until_idle()?;
     /// assert!(caches.total(&machine).accesses() > 0);
     /// # Ok::<(), Box<dyn std::error::Error>>(())

@@ -64,7 +64,8 @@ impl Sorting {
         cx.touch(array.region(), Access::Write);
         for half in 0..2 {
             let (array, whole) = (Arc::clone(&array), cx.colored());
-            cx.post_fresh_via(&SORT, move |_, cx| sort(&array, half, &whole, cx));
+            cx.with_handler(&SORT)
+                .post_parallel(move |_, cx| sort(&array, half, &whole, cx));
         }
         self.array = Some(array);
     }
@@ -91,7 +92,7 @@ fn sort(array: &Arc<Array>, half: usize, whole: &Colored<Sorting>, cx: &mut Cont
     let region = array.region().part(start..start + ARRAY_BYTES / 2);
     cx.touch(region, Access::Write);
     cx.spend(SORT_CYCLES);
-    whole.via(&MERGE).post(Sorting::merge);
+    whole.with_handler(&MERGE).post_or_shed(Sorting::merge);
 }
 
 /// On a loaded core, posts the As of a round.
@@ -106,7 +107,9 @@ impl Loaded {
                 halves: 0,
                 round: Some(Arc::clone(round)),
             });
-            color.via(&ALLOCATE).post(Sorting::allocate);
+            color
+                .with_handler(&ALLOCATE)
+                .post_or_shed(Sorting::allocate);
         }
     }
 }
@@ -123,8 +126,8 @@ impl Source for Forks {
     fn post(&mut self, round: &Arc<Round<Self>>, cx: &mut Context<'_, Rounds<Self>>) {
         for other in &self.others {
             let round = Arc::clone(round);
-            let other = other.via(&ROUND);
-            other.post(move |loaded, cx| loaded.fork(&round, &cx.handle()));
+            let other = other.with_handler(&ROUND);
+            other.post_or_shed(move |loaded, cx| loaded.fork(&round, &cx.handle()));
         }
         self.first.fork(round, &cx.handle());
     }
@@ -135,7 +138,7 @@ fn build(simulation: &Simulation, _setup: &Setup) -> Result<Begin, Error> {
     let arrays = Arrays::new(handle.workers(), ARRAY_BYTES);
     let other = |&worker: &usize| {
         let loaded = Loaded(Arc::clone(&arrays));
-        handle.color_options().pinned(worker).colored(loaded)
+        handle.color_options().pin_to(worker).colored(loaded)
     };
     let others = LOADED[1..].iter().map(other).collect::<Result<_, _>>()?;
     let first = Loaded(arrays);

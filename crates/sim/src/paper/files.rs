@@ -64,14 +64,16 @@ struct Server {
 impl Server {
     fn request(self: &Arc<Self>, client: u32) {
         let server = Arc::clone(self);
-        self.main.via(&REQUEST).post(move |(), cx| {
-            cx.spend(server.request_cycles);
-            cx.touch(piece(client), Access::Write);
-            let session = server.sessions[client as usize].clone();
-            session
-                .via(&ENCRYPT)
-                .post(move |(), cx| encrypt(server, client, cx));
-        });
+        self.main
+            .with_handler(&REQUEST)
+            .post_or_shed(move |(), cx| {
+                cx.spend(server.request_cycles);
+                cx.touch(piece(client), Access::Write);
+                let session = server.sessions[client as usize].clone();
+                session
+                    .with_handler(&ENCRYPT)
+                    .post_or_shed(move |(), cx| encrypt(server, client, cx));
+            });
     }
 }
 
@@ -84,7 +86,7 @@ fn encrypt(server: Arc<Server>, client: u32, cx: &mut Context<'_>) {
     cx.touch(piece(client), Access::Write);
     cx.spend(CRYPTO_CYCLES);
     let main = server.main.clone();
-    main.via(&SEND).post(move |(), cx| {
+    main.with_handler(&SEND).post_or_shed(move |(), cx| {
         cx.touch(piece(client), Access::Read);
         cx.spend(server.send_cycles);
         server.clients.answer(client);
@@ -100,11 +102,11 @@ fn build(simulation: &Simulation, setup: &Setup, clients: u32) -> Result<Begin, 
     let answers = Arc::<Clients>::default();
     let session = |client: u32| {
         let home = client as usize % handle.workers();
-        handle.color_options().home(home).fresh()
+        handle.color_options().start_on(home).new_color()
     };
     let server = Arc::new(Server {
         clients: Arc::clone(&answers),
-        main: handle.color_options().pinned(0).fresh()?,
+        main: handle.color_options().pin_to(0).new_color()?,
         sessions: (0..clients).map(session).collect::<Result<_, _>>()?,
         request_cycles,
         send_cycles: other_cycles - request_cycles,

@@ -53,7 +53,7 @@ impl Source for Chains {
         let pieces = self.pieces;
         for _ in 0..self.chains {
             let (arrays, round) = (Arc::clone(&self.arrays), Arc::clone(round));
-            cx.post_fresh_via(&CREATE, move |_, cx| {
+            cx.with_handler(&CREATE).post_parallel(move |_, cx| {
                 let array = arrays.take(cx.worker());
                 cx.spend(ALLOCATE_CYCLES);
                 cx.touch(array.region(), Access::Write);
@@ -63,7 +63,8 @@ impl Source for Chains {
                     pieces,
                     round,
                 });
-                cx.post_via(&ACCESS, move |_, cx| chain.access(cx));
+                cx.with_handler(&ACCESS)
+                    .post_or_shed(move |_, cx| chain.access(cx));
             });
         }
     }
@@ -85,7 +86,8 @@ impl Chain {
         cx.touch(piece, Access::Write);
         self.next += 1;
         if self.next < self.pieces {
-            cx.post_via(&ACCESS, move |_, cx| self.access(cx));
+            cx.with_handler(&ACCESS)
+                .post_or_shed(move |_, cx| self.access(cx));
             return;
         }
         let Self { array, round, .. } = *self;

@@ -64,14 +64,16 @@ impl Gate {
         let handle = cx.handle();
         let home = self.next_home % handle.workers();
         self.next_home += 1;
-        let connection = handle.color_options().home(home).colored(Connection {
+        let connection = handle.color_options().start_on(home).colored(Connection {
             client,
             write_cycles: self.write_cycles,
             gate: cx.colored(),
         });
         // The home is a worker: it was taken modulo their number.
         if let Ok(connection) = connection {
-            connection.via(&READ).post(Connection::read);
+            connection
+                .with_handler(&READ)
+                .post_or_shed(Connection::read);
         }
     }
 
@@ -84,14 +86,14 @@ impl Gate {
 impl Connection {
     fn read(&mut self, cx: &mut Context<'_, Self>) {
         cx.spend(READ_CYCLES);
-        cx.post_via(&WRITE, Self::write);
+        cx.with_handler(&WRITE).post_or_shed(Self::write);
     }
 
     fn write(&mut self, cx: &mut Context<'_, Self>) {
         cx.spend(self.write_cycles);
         let client = self.client;
-        let close = self.gate.via(&CLOSE);
-        close.post(move |gate, cx| gate.close(client, cx));
+        let close = self.gate.with_handler(&CLOSE);
+        close.post_or_shed(move |gate, cx| gate.close(client, cx));
     }
 }
 
@@ -99,22 +101,24 @@ fn build(simulation: &Simulation, setup: &Setup) -> Result<Begin, Error> {
     let clients = Arc::<Clients>::default();
     let open = setup.assumed.count(Open::PinningClients) as u32;
     let handle = simulation.handle();
-    let gate = handle.color_options().pinned_by_policy(0).colored(Gate {
+    let gate = handle.color_options().pin_by_policy(0).colored(Gate {
         next_home: 0,
         write_cycles: setup.assumed.get(Open::PinningWriteCycles),
         clients: Arc::clone(&clients),
     })?;
-    let epoll = handle.color_options().pinned(0).fresh()?;
+    let epoll = handle.color_options().pin_to(0).new_color()?;
     let ready = Arc::new(Ready::new(setup));
     let ask = Rc::new(move |client| {
         if !ready.add(client) {
             return;
         }
         let (ready, gate) = (Arc::clone(&ready), gate.clone());
-        epoll.via(&EPOLL).post(move |(), cx| {
+        epoll.with_handler(&EPOLL).post_or_shed(move |(), cx| {
             let new = ready.take(cx);
-            let accept = gate.via(&ACCEPT);
-            accept.post(move |gate, cx| new.iter().for_each(|&client| gate.accept(client, cx)));
+            let accept = gate.with_handler(&ACCEPT);
+            accept.post_or_shed(move |gate, cx| {
+                new.iter().for_each(|&client| gate.accept(client, cx))
+            });
         });
     });
     Ok(Box::new(move |simulation, rounds| {

@@ -57,12 +57,15 @@ impl Flow {
         self.stage += 1;
         let pipeline = self.pipeline;
         if let Some(handler) = pipeline.handlers.get(self.stage) {
-            cx.post_via(handler, move |_, cx| self.step(cx));
+            cx.with_handler(handler)
+                .post_or_shed(move |_, cx| self.step(cx));
             return;
         }
         let Self { array, counter, .. } = *self;
         array.free(cx.worker());
-        counter.via(&pipeline.count).post(Counter::count);
+        counter
+            .with_handler(&pipeline.count)
+            .post_or_shed(Counter::count);
     }
 }
 
@@ -83,16 +86,17 @@ impl Source {
         for _ in 0..messages {
             let (arrays, counter) = (Arc::clone(&self.arrays), self.counter.clone());
             let pipeline = self.pipeline;
-            cx.post_fresh_via(&pipeline.handlers[0], move |_, cx| {
-                let flow = Box::new(Flow {
-                    array: arrays.take(cx.worker()),
-                    stage: 0,
-                    work_cycles,
-                    pipeline,
-                    counter,
+            cx.with_handler(&pipeline.handlers[0])
+                .post_parallel(move |_, cx| {
+                    let flow = Box::new(Flow {
+                        array: arrays.take(cx.worker()),
+                        stage: 0,
+                        work_cycles,
+                        pipeline,
+                        counter,
+                    });
+                    flow.step(cx);
                 });
-                flow.step(cx);
-            });
         }
     }
 }
@@ -118,7 +122,7 @@ impl Counter {
         if self.left > 0 {
             self.left -= 1;
             for source in &self.sources {
-                source.via(&BEGIN).post(Source::begin);
+                source.with_handler(&BEGIN).post_or_shed(Source::begin);
             }
         }
     }
@@ -132,7 +136,7 @@ pub(super) fn build(
     load: Load,
 ) -> Result<Begin, Error> {
     let handle = simulation.handle();
-    let counter = handle.color_options().home(0).colored(Counter {
+    let counter = handle.color_options().start_on(0).colored(Counter {
         sources: Vec::new(),
         messages: load.messages,
         counted: 0,
@@ -146,12 +150,12 @@ pub(super) fn build(
             arrays: Arc::clone(&arrays),
             counter: counter.clone(),
         };
-        handle.color_options().pinned(worker).colored(source)
+        handle.color_options().pin_to(worker).colored(source)
     };
     let sources = LOADED.iter().map(source).collect::<Result<Vec<_>, _>>()?;
     Ok(Box::new(move |_, rounds| {
         let sources = sources.clone();
-        counter.post(move |counter, _cx| {
+        counter.post_or_shed(move |counter, _cx| {
             counter.sources = sources;
             counter.left = rounds;
             counter.refill();

@@ -40,18 +40,20 @@ pub(super) struct Round<S: Source>(Colored<Rounds<S>>);
 
 impl<S: Source> Drop for Round<S> {
     fn drop(&mut self) {
-        self.0.via(S::ROUND).post(Rounds::begin);
+        self.0.with_handler(S::ROUND).post_or_shed(Rounds::begin);
     }
 }
 
 /// Rounds that begin on the first core.
 pub(super) fn build<S: Source>(simulation: &Simulation, source: S) -> Result<Begin, Error> {
-    let options = simulation.handle().color_options().pinned(0);
+    let options = simulation.handle().color_options().pin_to(0);
     let rounds = options.colored(Rounds { source, left: 0 })?;
     Ok(Box::new(move |_, left| {
-        rounds.via(S::ROUND).post(move |rounds, cx| {
-            rounds.left = left;
-            rounds.begin(cx);
-        });
+        rounds
+            .with_handler(S::ROUND)
+            .post_or_shed(move |rounds, cx| {
+                rounds.left = left;
+                rounds.begin(cx);
+            });
     }))
 }

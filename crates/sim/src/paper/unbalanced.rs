@@ -50,7 +50,7 @@ impl Source for Costs {
                 false => &LONG,
             };
             let round = Arc::clone(round);
-            cx.post_fresh_via(handler, move |_, cx| {
+            cx.with_handler(handler).post_parallel(move |_, cx| {
                 cx.spend(cycles);
                 drop(round);
             });

@@ -140,8 +140,8 @@ impl Server {
     fn arrive(self: &Arc<Self>, client: u32) {
         if self.ready.add(client) {
             let server = Arc::clone(self);
-            let epoll = self.epoll.via(&EPOLL);
-            epoll.post(move |watched, cx| server.look(watched, cx));
+            let epoll = self.epoll.with_handler(&EPOLL);
+            epoll.post_or_shed(move |watched, cx| server.look(watched, cx));
         }
     }
 
@@ -151,16 +151,20 @@ impl Server {
         for client in self.ready.take(cx) {
             match &watched[client as usize] {
                 Some(connection) if self.is_open(client) => {
-                    connection.via(&READ).post(Connection::read);
+                    connection
+                        .with_handler(&READ)
+                        .post_or_shed(Connection::read);
                 }
                 _ => new.push(client),
             }
         }
         if !new.is_empty() {
             let server = Arc::clone(&self);
-            let accept = self.gate.via(&ACCEPT);
+            let accept = self.gate.with_handler(&ACCEPT);
             // All that wait, in one event.
-            accept.post(move |(), cx| new.iter().for_each(|&client| server.accept(client, cx)));
+            accept.post_or_shed(move |(), cx| {
+                new.iter().for_each(|&client| server.accept(client, cx))
+            });
         }
     }
 
@@ -179,7 +183,7 @@ impl Server {
         cx.spend(ACCEPT_CYCLES);
         let handle = cx.handle();
         let home = self.only_home.unwrap_or(client as usize % handle.workers());
-        let connection = handle.color_options().home(home).colored(Connection {
+        let connection = handle.color_options().start_on(home).colored(Connection {
             client,
             left: match self.in_step {
                 true => self.requests,
@@ -191,11 +195,15 @@ impl Server {
         // The home is a worker: it was taken modulo their number.
         let Ok(connection) = connection else { return };
         self.set_open(client, true);
-        self.epoll.via(&REGISTER).post(move |watched, cx| {
-            cx.spend(REGISTER_CYCLES);
-            connection.via(&READ).post(Connection::read);
-            watched[client as usize] = Some(connection);
-        });
+        self.epoll
+            .with_handler(&REGISTER)
+            .post_or_shed(move |watched, cx| {
+                cx.spend(REGISTER_CYCLES);
+                connection
+                    .with_handler(&READ)
+                    .post_or_shed(Connection::read);
+                watched[client as usize] = Some(connection);
+            });
     }
 }
 
@@ -207,13 +215,13 @@ impl Connection {
     fn read(&mut self, cx: &mut Context<'_, Self>) {
         cx.spend(READ_CYCLES);
         cx.touch(self.buffer().part(0..256), Access::Write);
-        cx.post_via(&PARSE, Self::parse);
+        cx.with_handler(&PARSE).post_or_shed(Self::parse);
     }
 
     fn parse(&mut self, cx: &mut Context<'_, Self>) {
         cx.touch(self.buffer().part(0..256), Access::Read);
         cx.spend(PARSE_CYCLES);
-        cx.post_via(&LOOK_UP, Self::look_up);
+        cx.with_handler(&LOOK_UP).post_or_shed(Self::look_up);
     }
 
     fn look_up(&mut self, cx: &mut Context<'_, Self>) {
@@ -222,7 +230,7 @@ impl Connection {
             Region::logical(0, 64 << 10).part(0..64 * FILES as usize),
             Access::Read,
         );
-        cx.post_via(&WRITE, Self::write);
+        cx.with_handler(&WRITE).post_or_shed(Self::write);
     }
 
     fn write(&mut self, cx: &mut Context<'_, Self>) {
@@ -234,21 +242,21 @@ impl Connection {
             self.server.clients.answer(self.client);
         } else if self.server.gate_closes {
             let (server, client) = (Arc::clone(&self.server), self.client);
-            let gate = self.server.gate.via(&CLOSE);
-            gate.post(move |(), cx| {
+            let gate = self.server.gate.with_handler(&CLOSE);
+            gate.post_or_shed(move |(), cx| {
                 server.close(client, cx);
                 server.count(client, cx);
             });
         } else {
-            cx.post_via(&CLOSE, Self::close);
+            cx.with_handler(&CLOSE).post_or_shed(Self::close);
         }
     }
 
     fn close(&mut self, cx: &mut Context<'_, Self>) {
         self.server.close(self.client, cx);
         let (server, client) = (Arc::clone(&self.server), self.client);
-        let gate = self.server.gate.via(&COUNT);
-        gate.post(move |(), cx| server.count(client, cx));
+        let gate = self.server.gate.with_handler(&COUNT);
+        gate.post_or_shed(move |(), cx| server.count(client, cx));
     }
 }
 
@@ -263,9 +271,9 @@ impl Server {
         let number = setup.assumed.count(Open::WebClients);
         let handle = simulation.handle();
         let (gate, only_home) = match kind {
-            Kind::Second => (handle.color_options().home(1), None),
-            Kind::First => (handle.color_options().pinned_by_policy(0), None),
-            Kind::Copies => (handle.color_options().pinned(core), Some(core)),
+            Kind::Second => (handle.color_options().start_on(1), None),
+            Kind::First => (handle.color_options().pin_by_policy(0), None),
+            Kind::Copies => (handle.color_options().pin_to(core), Some(core)),
         };
         Ok(Arc::new(Server {
             clients: Arc::clone(clients),
@@ -277,9 +285,9 @@ impl Server {
             gate_closes: kind == Kind::First,
             epoll: handle
                 .color_options()
-                .pinned(core)
+                .pin_to(core)
                 .colored(vec![None; number])?,
-            gate: gate.fresh()?,
+            gate: gate.new_color()?,
         }))
     }
 }

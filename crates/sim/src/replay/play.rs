@@ -154,12 +154,12 @@ impl Play {
 
     fn make(&self, number: u64, handle: &Handle) -> Color {
         match (u16::try_from(number), self.conditions.homes) {
-            (Ok(number), _) => handle.color(number),
-            (Err(_), Homes::Poster) => handle.fresh_color(),
+            (Ok(number), _) => handle.numbered_color(number),
+            (Err(_), Homes::Poster) => handle.new_color(),
             (Err(_), Homes::Spread) => {
                 let home = self.spread.fetch_add(1, Ordering::Relaxed) % handle.workers();
-                let color = handle.color_options().home(home).fresh();
-                color.unwrap_or_else(|_| handle.fresh_color())
+                let color = handle.color_options().start_on(home).new_color();
+                color.unwrap_or_else(|_| handle.new_color())
             }
         }
     }
@@ -175,7 +175,9 @@ impl Play {
         self.posted(event);
         let play = Arc::clone(self);
         let handler = self.program.handlers[node.handler as usize];
-        color.via(handler).post(move |(), cx| play.run(event, cx));
+        color
+            .with_handler(handler)
+            .post_or_shed(move |(), cx| play.run(event, cx));
     }
 
     fn posted(&self, event: u32) {
@@ -201,9 +203,9 @@ impl Play {
         match is_own {
             true => {
                 drop(self.slots.pass(node.color));
-                cx.post_via(handler, run);
+                cx.with_handler(handler).post_or_shed(run);
             }
-            false => cx.post_fresh_via(handler, run),
+            false => cx.with_handler(handler).post_parallel(run),
         }
     }
 

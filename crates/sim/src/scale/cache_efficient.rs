@@ -40,7 +40,8 @@ impl Sorting {
             let start = half * ARRAY_BYTES / 2;
             let half = self.array.part(start..start + ARRAY_BYTES / 2);
             let whole = cx.colored();
-            cx.post_fresh_via(&SORT, move |(), cx| sort(half, &whole, cx));
+            cx.with_handler(&SORT)
+                .post_parallel(move |(), cx| sort(half, &whole, cx));
         }
     }
 
@@ -56,7 +57,7 @@ impl Sorting {
 fn sort(half: Region, whole: &Colored<Sorting>, cx: &mut Context<'_>) {
     cx.touch(half, Access::Write);
     cx.spend(SORT_CYCLES);
-    whole.via(&MERGE).post(Sorting::merge);
+    whole.with_handler(&MERGE).post_or_shed(Sorting::merge);
 }
 
 fn fork(first: u32, arrays: u32, cx: &mut Context<'_>) {
@@ -67,7 +68,9 @@ fn fork(first: u32, arrays: u32, cx: &mut Context<'_>) {
             sorted: 0,
         };
         let color = handle.colored(sorting);
-        color.via(&ALLOCATE).post(Sorting::allocate);
+        color
+            .with_handler(&ALLOCATE)
+            .post_or_shed(Sorting::allocate);
     }
 }
 
@@ -78,11 +81,11 @@ pub(super) fn begin(simulation: &Simulation, size: Size) -> Result<Program, Erro
         Size::Small => SMALL_ARRAYS,
     };
     let loaded = (0..handle.workers()).step_by(2);
-    let source = |worker| handle.color_options().pinned(worker).fresh();
+    let source = |worker| handle.color_options().pin_to(worker).new_color();
     let sources = loaded.map(source).collect::<Result<Vec<_>, _>>()?;
     Ok(Program::Rounds(Box::new(move || {
         for (number, source) in (0..).zip(&sources) {
-            source.post(move |(), cx| fork(number * arrays, arrays, cx));
+            source.post_or_shed(move |(), cx| fork(number * arrays, arrays, cx));
         }
     })))
 }

@@ -27,14 +27,16 @@ pub(super) const COUNTED: &[&str] = &["scale::A", "scale::B"];
 fn create(chain: u32, cx: &mut Context<'_>) {
     let array = Region::logical(chain, PIECES * PIECE_BYTES);
     cx.touch(array, Access::Write);
-    cx.post_via(&ACCESS, move |(), cx| access(array, 0, cx));
+    cx.with_handler(&ACCESS)
+        .post_or_shed(move |(), cx| access(array, 0, cx));
 }
 
 fn access(array: Region, piece: usize, cx: &mut Context<'_>) {
     let start = piece * PIECE_BYTES;
     cx.touch(array.part(start..start + PIECE_BYTES), Access::Write);
     if piece + 1 < PIECES {
-        cx.post_via(&ACCESS, move |(), cx| access(array, piece + 1, cx));
+        cx.with_handler(&ACCESS)
+            .post_or_shed(move |(), cx| access(array, piece + 1, cx));
     }
 }
 
@@ -43,11 +45,12 @@ pub(super) fn begin(simulation: &Simulation, size: Size) -> Result<Program, Erro
         Size::Full => CHAINS,
         Size::Small => SMALL_CHAINS,
     };
-    let source = simulation.handle().color_options().pinned(0).fresh()?;
+    let source = simulation.handle().color_options().pin_to(0).new_color()?;
     Ok(Program::Rounds(Box::new(move || {
-        source.post(move |(), cx| {
+        source.post_or_shed(move |(), cx| {
             for chain in 0..chains {
-                cx.post_fresh_via(&CREATE, move |(), cx| create(chain, cx));
+                cx.with_handler(&CREATE)
+                    .post_parallel(move |(), cx| create(chain, cx));
             }
         });
     })))

@@ -30,18 +30,20 @@ fn post_round(events: u64, cx: &mut Context<'_>) {
     for event in 0..events {
         if event % 50 == 49 {
             let cycles = u64::from(LONG_CYCLES) - 20_000 + chance.u64(0..=40_000);
-            cx.post_fresh_via(&LONG, move |(), cx| cx.spend(cycles));
+            cx.with_handler(&LONG)
+                .post_parallel(move |(), cx| cx.spend(cycles));
         } else {
-            cx.post_fresh_via(&SHORT, |(), cx| cx.spend(SHORT_CYCLES.into()));
+            cx.with_handler(&SHORT)
+                .post_parallel(|(), cx| cx.spend(SHORT_CYCLES.into()));
         }
     }
 }
 
 pub(super) fn begin(simulation: &Simulation, size: Size) -> Result<Program, Error> {
-    let options = simulation.handle().color_options().pinned(0);
-    let source = options.fresh()?;
+    let options = simulation.handle().color_options().pin_to(0);
+    let source = options.new_color()?;
     let events = events(size);
     Ok(Program::Rounds(Box::new(move || {
-        source.post(move |(), cx| post_round(events, cx));
+        source.post_or_shed(move |(), cx| post_round(events, cx));
     })))
 }

@@ -90,31 +90,31 @@ struct Connection {
 impl Connection {
     fn read(&mut self, cx: &mut Context<'_, Self>) {
         cx.spend(READ_CYCLES);
-        cx.post_via(&PARSE, Self::parse);
+        cx.with_handler(&PARSE).post_or_shed(Self::parse);
     }
 
     fn parse(&mut self, cx: &mut Context<'_, Self>) {
         cx.spend(PARSE_CYCLES);
-        cx.post_via(&LOOKUP, Self::look_up);
+        cx.with_handler(&LOOKUP).post_or_shed(Self::look_up);
     }
 
     fn look_up(&mut self, cx: &mut Context<'_, Self>) {
         cx.spend(LOOKUP_CYCLES);
-        cx.post_via(&WRITE, Self::write);
+        cx.with_handler(&WRITE).post_or_shed(Self::write);
     }
 
     fn write(&mut self, cx: &mut Context<'_, Self>) {
         cx.spend(WRITE_CYCLES);
         self.requests_left = self.requests_left.saturating_sub(1);
         match self.requests_left {
-            0 => cx.post_via(&CLOSE, Self::close),
+            0 => cx.with_handler(&CLOSE).post_or_shed(Self::close),
             _ => self.wire.send(Message::Answer(cx.colored())),
         }
     }
 
     fn close(&mut self, cx: &mut Context<'_, Self>) {
         cx.spend(CLOSE_CYCLES);
-        self.gate.via(&COUNT).post(Gate::count);
+        self.gate.with_handler(&COUNT).post_or_shed(Gate::count);
     }
 }
 
@@ -127,7 +127,7 @@ struct Gate {
 impl Gate {
     fn accept(&mut self, cx: &mut Context<'_, Self>) {
         cx.spend(ACCEPT_CYCLES);
-        let options = cx.handle().color_options().home(self.next_worker);
+        let options = cx.handle().color_options().start_on(self.next_worker);
         self.next_worker = (self.next_worker + 1) % cx.handle().workers();
         let connection = options.colored(Connection {
             requests_left: REQUESTS,
@@ -158,9 +158,11 @@ impl Clients {
         for message in self.wire.take() {
             match message {
                 Message::Answer(connection) | Message::Open(connection) => {
-                    connection.via(&READ).post(Connection::read);
+                    connection
+                        .with_handler(&READ)
+                        .post_or_shed(Connection::read);
                 }
-                Message::Closed => self.gate.via(&ACCEPT).post(Gate::accept),
+                Message::Closed => self.gate.with_handler(&ACCEPT).post_or_shed(Gate::accept),
             }
         }
     }
@@ -177,13 +179,13 @@ impl Clients {
 pub(super) fn begin(simulation: &Simulation) -> Result<Program, Error> {
     let handle = simulation.handle();
     let wire = Arc::new(Wire::default());
-    let gate = handle.color(1).attach(Gate {
+    let gate = handle.numbered_color(1).attach(Gate {
         wire: Arc::clone(&wire),
         next_worker: 0,
     });
     let mut chance = fastrand::Rng::with_seed(1);
     for client in 0..CLIENTS * handle.workers() {
-        let options = handle.color_options().home(client % handle.workers());
+        let options = handle.color_options().start_on(client % handle.workers());
         let connection = options.colored(Connection {
             requests_left: chance.u32(1..=REQUESTS),
             wire: Arc::clone(&wire),

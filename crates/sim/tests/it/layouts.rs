@@ -74,7 +74,7 @@ impl Asker {
         // Now and then a long event, behind which others wait.
         cx.spend(if left.is_multiple_of(9) { 60_000 } else { 300 });
         if self.left > 0 {
-            cx.post(Self::ask);
+            cx.post_or_shed(Self::ask);
         }
     }
 }
@@ -88,9 +88,9 @@ fn of_calls(policy: Policy) -> u64 {
     let handle = simulation.handle();
     for asker in 0..40 {
         let other = handle.colored(asker);
-        let options = handle.color_options().home(0);
+        let options = handle.color_options().start_on(0);
         let asker = options.colored(Asker { other, left: 20 }).unwrap();
-        asker.post(Asker::ask);
+        asker.post_or_shed(Asker::ask);
     }
     simulation.run_until_idle().unwrap();
     simulation.trace_hash()
@@ -113,7 +113,7 @@ fn of_memory_that_is_told_by_its_place_they_do() {
         settings.trace = true;
         let simulation = Simulation::new(Builder::default(), settings).unwrap();
         let boxes: Vec<_> = (0..64).map(|number| Box::new([number; 5])).collect();
-        simulation.handle().fresh_color().post(move |(), cx| {
+        simulation.handle().new_color().post_or_shed(move |(), cx| {
             for one in &boxes {
                 cx.touch(Region::of(&**one), mely_sim::mely::Access::Read);
             }

@@ -18,13 +18,15 @@ fn events_that_came_while_their_color_waited_are_timed_too() {
     let builder = Builder::default().workers(1);
     let simulation = Simulation::new(builder, Settings::xeon_e5410()).unwrap();
     let colors: Vec<Color> = (0..COLORS)
-        .map(|_| simulation.handle().fresh_color())
+        .map(|_| simulation.handle().new_color())
         .collect();
-    let poster = simulation.handle().fresh_color();
-    poster.post(move |(), _| {
+    let poster = simulation.handle().new_color();
+    poster.post_or_shed(move |(), _| {
         for cycles in CYCLES {
             for color in &colors {
-                color.via(&PAIR).post(move |(), cx| cx.spend(cycles));
+                color
+                    .with_handler(&PAIR)
+                    .post_or_shed(move |(), cx| cx.spend(cycles));
             }
         }
     });

@@ -7,13 +7,16 @@ use mely_sim::mely::{Builder, Context, Policy};
 fn spread(cx: &mut Context<'_, ()>, depth: u64) {
     cx.spend(13 * depth + 50);
     for child in 0..depth {
-        cx.post_fresh(move |(), cx| spread(cx, child));
+        cx.post_parallel(move |(), cx| spread(cx, child));
     }
 }
 
 fn hash(policy: Policy, settings: Settings) -> u64 {
     let simulation = Simulation::new(Builder::default().policy(policy), settings).unwrap();
-    simulation.handle().color(3).post(|(), cx| spread(cx, 7));
+    simulation
+        .handle()
+        .numbered_color(3)
+        .post_or_shed(|(), cx| spread(cx, 7));
     simulation.run_until_idle().unwrap();
     let metrics = simulation.handle().metrics();
     assert_eq!(metrics.events.run, 1 << 7);

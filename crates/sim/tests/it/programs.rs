@@ -11,9 +11,11 @@ static LONG: Handler = Handler::new("programs::Long").cost_cycles(30_000);
 fn post_round(cx: &mut Context<'_, ()>) {
     for event in 0..2_000 {
         if event % 50 == 49 {
-            cx.post_fresh_via(&LONG, |(), cx| cx.spend(30_000));
+            cx.with_handler(&LONG)
+                .post_parallel(|(), cx| cx.spend(30_000));
         } else {
-            cx.post_fresh_via(&SHORT, |(), cx| cx.spend(100));
+            cx.with_handler(&SHORT)
+                .post_parallel(|(), cx| cx.spend(100));
         }
     }
 }
@@ -21,9 +23,14 @@ fn post_round(cx: &mut Context<'_, ()>) {
 /// Rounds of events that are all posted on the first core.
 fn unbalanced(policy: Policy, settings: Settings) -> Snapshot {
     let simulation = Simulation::new(Builder::default().policy(policy), settings).unwrap();
-    let source = simulation.handle().color_options().home(0).fresh().unwrap();
+    let source = simulation
+        .handle()
+        .color_options()
+        .start_on(0)
+        .new_color()
+        .unwrap();
     for _ in 0..3 {
-        source.post(|(), cx| post_round(cx));
+        source.post_or_shed(|(), cx| post_round(cx));
         simulation.run_until_idle().unwrap();
         assert!(simulation.is_quiescent(), "{policy}: all slept beside work");
     }
@@ -75,10 +82,10 @@ fn storm(simulation: &Simulation) {
         .collect();
     for (number, color) in colors.iter().enumerate() {
         let others = colors.clone();
-        color.post(move |_, cx| {
+        color.post_or_shed(move |_, cx| {
             for turn in 0..50 {
                 cx.spend(37 * number as u64);
-                others[(number + turn) % 8].post(move |seen, cx| {
+                others[(number + turn) % 8].post_or_shed(move |seen, cx| {
                     cx.spend(100);
                     seen.push((number, turn));
                 });
@@ -87,7 +94,7 @@ fn storm(simulation: &Simulation) {
     }
     simulation.run_until_idle().unwrap();
     for color in colors {
-        color.with(|seen| {
+        color.blocking_with(|seen| {
             for poster in 0..8 {
                 let turns = seen
                     .iter()
@@ -118,7 +125,7 @@ fn a_panic_loses_its_event_alone() {
     for settings in [Settings::xeon_e5410(), random] {
         let simulation = Simulation::new(Builder::default(), settings).unwrap();
         for event in 0..20 {
-            simulation.handle().fresh_color().post(move |(), cx| {
+            simulation.handle().new_color().post_or_shed(move |(), cx| {
                 cx.spend(500);
                 assert!(event % 5 > 0, "a panic on purpose");
             });
@@ -137,8 +144,12 @@ fn a_shutdown_tells_what_it_left() {
         ..Settings::xeon_e5410()
     };
     let simulation = Simulation::new(Builder::default().workers(1), settings).unwrap();
-    let color = simulation.handle().fresh_color();
-    (0..10).for_each(|_| color.via(&LONG).post(|(), cx| cx.spend(2_330_000)));
+    let color = simulation.handle().new_color();
+    (0..10).for_each(|_| {
+        color
+            .with_handler(&LONG)
+            .post_or_shed(|(), cx| cx.spend(2_330_000))
+    });
     let error = simulation
         .shutdown(Duration::from_micros(3_500))
         .unwrap_err();

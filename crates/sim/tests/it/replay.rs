@@ -41,21 +41,23 @@ fn record(file: &Path) -> u64 {
         .trace(file);
     let runtime = runtime.build().unwrap();
     let starts = runtime.colored(());
-    starts.post(move |(), cx| {
+    starts.post_or_shed(move |(), cx| {
         let handle = cx.handle();
         for number in 0..12 {
-            handle.color(number).post(move |(), cx| {
+            handle.numbered_color(number).post_or_shed(move |(), cx| {
                 for turn in 0..10 {
-                    cx.post(move |(), _| compute(turn));
-                    cx.post_fresh(|(), _| compute(500));
+                    cx.post_or_shed(move |(), _| compute(turn));
+                    cx.post_parallel(|(), _| compute(500));
                 }
             });
         }
     });
     for number in 0..10 {
-        runtime.color(number).post(|(), _| compute(100));
+        runtime
+            .numbered_color(number)
+            .post_or_shed(|(), _| compute(100));
     }
-    runtime.settle();
+    runtime.wait_idle();
     let report = runtime.shutdown(Duration::from_secs(60)).unwrap();
     report.events_run
 }

@@ -16,8 +16,8 @@ fn simulation(workers: usize) -> Simulation {
 #[test]
 fn handlers_take_the_time_that_they_spend() {
     let simulation = simulation(1);
-    let color = simulation.handle().fresh_color();
-    (0..3).for_each(|_| color.post(|(), cx| cx.spend(10_000)));
+    let color = simulation.handle().new_color();
+    (0..3).for_each(|_| color.post_or_shed(|(), cx| cx.spend(10_000)));
     assert_eq!(simulation.now(), 0, "nothing runs by itself");
     assert_eq!(simulation.run_until_idle().unwrap(), Outcome::Idle);
     let now = simulation.now();
@@ -30,8 +30,10 @@ fn time_goes_on_when_nothing_happens() {
     let simulation = simulation(2);
     assert_eq!(simulation.run_until(1_000_000).unwrap(), Outcome::Idle);
     assert_eq!(simulation.now(), 1_000_000);
-    let color = simulation.handle().fresh_color();
-    simulation.at(5_000_000, move |_| color.post(|(), cx| cx.spend(10)));
+    let color = simulation.handle().new_color();
+    simulation.at(5_000_000, move |_| {
+        color.post_or_shed(|(), cx| cx.spend(10))
+    });
     assert_eq!(simulation.run_until(4_000_000).unwrap(), Outcome::TimeIsUp);
     assert_eq!(simulation.now(), 4_000_000);
     assert_eq!(simulation.handle().metrics().events.run, 0);
@@ -47,7 +49,7 @@ fn timers_fire_at_their_virtual_time() {
     let fired = Arc::new(AtomicU64::new(0));
     let color = simulation.handle().colored(None::<Instant>);
     let note = Arc::clone(&fired);
-    color.post(move |start, cx| {
+    color.post_or_shed(move |start, cx| {
         *start = Some(cx.now());
         cx.colored()
             .post_after(Duration::from_millis(20), move |start, cx| {
@@ -68,10 +70,10 @@ fn timers_fire_at_their_virtual_time() {
 fn outside_can_wait_for_what_the_workers_do() {
     let simulation = simulation(3);
     let sum = simulation.handle().colored(0);
-    (1..=4).for_each(|n| sum.post(move |sum, _| *sum += n));
-    assert_eq!(sum.with(|sum| *sum), 10);
+    (1..=4).for_each(|n| sum.post_or_shed(move |sum, _| *sum += n));
+    assert_eq!(sum.blocking_with(|sum| *sum), 10);
     sum.post_after(Duration::from_millis(1), |sum, _| *sum = 0);
-    simulation.handle().settle();
+    simulation.handle().wait_idle();
     assert_eq!(sum.call(|sum, _| *sum).wait(), Ok(0));
 }
 
@@ -95,9 +97,9 @@ fn what_handlers_touch_is_charged_by_the_line() {
         ..Settings::xeon_e5410()
     };
     let simulation = Simulation::new(Builder::default().workers(1), settings).unwrap();
-    let color = simulation.handle().fresh_color();
+    let color = simulation.handle().new_color();
     let told = Arc::clone(&writes);
-    color.post(move |(), cx| {
+    color.post_or_shed(move |(), cx| {
         let before = (told.load(Relaxed), cx.now());
         cx.touch(Region::logical(1, 80 << 10), Access::Write);
         assert_eq!(told.load(Relaxed) - before.0, (80 << 10) / 64);

@@ -25,7 +25,8 @@ struct OwnColor<'a, 'b, A>(&'a mut Context<'b, A>);
 impl<A: Actor> ToSelf<A::Message> for OwnColor<'_, '_, A> {
     #[inline]
     fn post(&mut self, message: A::Message) {
-        self.0.post(move |actor, cx| handle(actor, message, cx));
+        self.0
+            .post_or_shed(move |actor, cx| handle(actor, message, cx));
     }
 }
 
@@ -42,17 +43,17 @@ impl Keyed for Mely {
     }
 
     fn poster<A: Actor>(&self, actor: A) -> Result<Colored<A>, Failure> {
-        Ok(self.0.color_options().pinned(0).colored(actor)?)
+        Ok(self.0.color_options().pin_to(0).colored(actor)?)
     }
 
     #[inline]
     fn post<A: Actor>(key: &Colored<A>, message: A::Message) {
-        key.post(move |actor, cx| handle(actor, message, cx));
+        key.post_or_shed(move |actor, cx| handle(actor, message, cx));
     }
 
     #[inline]
     fn post_via<A: Actor>(key: &Colored<A>, kind: &'static Handler, message: A::Message) {
-        key.via(kind)
-            .post(move |actor, cx| handle(actor, message, cx));
+        key.with_handler(kind)
+            .post_or_shed(move |actor, cx| handle(actor, message, cx));
     }
 }

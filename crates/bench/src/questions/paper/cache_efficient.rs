@@ -74,7 +74,8 @@ impl Array {
         for half in [first, last] {
             let array = cx.colored();
             let handlers = self.handlers;
-            cx.post_fresh_via(&handlers.sort, move |_, _| sort(half, &array, handlers));
+            cx.with_handler(&handlers.sort)
+                .post_parallel(move |_, _| sort(half, &array, handlers));
         }
     }
 
@@ -91,8 +92,8 @@ impl Array {
 fn sort(mut half: Numbers, array: &Colored<Array>, handlers: &'static Handlers) {
     half.sort_unstable();
     array
-        .via(&handlers.merge)
-        .post(|array, _cx| array.merge(half));
+        .with_handler(&handlers.merge)
+        .post_or_shed(|array, _cx| array.merge(half));
 }
 
 fn merged(a: &[u32], b: &[u32]) -> Numbers {
@@ -121,8 +122,8 @@ impl Source {
         for source in &self.sources {
             let round = Arc::clone(&round);
             source
-                .via(&ROUND)
-                .post(move |source, cx| source.fork(&round, cx));
+                .with_handler(&ROUND)
+                .post_or_shed(move |source, cx| source.fork(&round, cx));
         }
         self.fork(&round, cx);
     }
@@ -136,7 +137,9 @@ impl Source {
                 handlers: self.handlers,
                 _part: round.part(),
             });
-            array.via(&self.handlers.allocate).post(Array::allocate);
+            array
+                .with_handler(&self.handlers.allocate)
+                .post_or_shed(Array::allocate);
         }
     }
 
@@ -152,7 +155,7 @@ pub(super) fn run(policy: Policy, run: &Run) -> Result<Measured, Failure> {
     let rt = runtime(policy, run)?;
     let (window, outcome) = Window::new(run.time, &COUNTED);
     let source = |worker: usize, sources: Vec<Colored<Source>>| {
-        rt.color_options().pinned(worker).colored(Source {
+        rt.color_options().pin_to(worker).colored(Source {
             handlers: handlers(policy, &ANNOTATED, &PLAIN),
             sources,
             window: Arc::clone(&window),
@@ -162,7 +165,7 @@ pub(super) fn run(policy: Policy, run: &Run) -> Result<Measured, Failure> {
     let others = loaded[1..].iter().map(|&worker| source(worker, Vec::new()));
     let others = others.collect::<Result<Vec<_>, _>>()?;
     let first = source(loaded[0], others)?;
-    first.via(&ROUND).post(Source::begin);
+    first.with_handler(&ROUND).post_or_shed(Source::begin);
     outcome.wait()
 }
 

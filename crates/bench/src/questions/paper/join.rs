@@ -46,7 +46,9 @@ impl<T: Send + 'static> Round<T> {
 
 impl<T: Send + 'static> Drop for Round<T> {
     fn drop(&mut self) {
-        self.forker.via(self.handler).post(self.then);
+        self.forker
+            .with_handler(self.handler)
+            .post_or_shed(self.then);
     }
 }
 
@@ -66,8 +68,8 @@ mod tests {
         let [first, second] = parts;
         let held = Arc::clone(&second);
         drop((first, second));
-        assert_eq!(ends.with(|ends| *ends), 0);
+        assert_eq!(ends.blocking_with(|ends| *ends), 0);
         drop(held);
-        assert_eq!(ends.with(|ends| *ends), 1);
+        assert_eq!(ends.blocking_with(|ends| *ends), 1);
     }
 }

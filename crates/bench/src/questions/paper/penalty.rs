@@ -77,7 +77,8 @@ impl Chain {
     }
 
     fn post_access(self: Box<Self>, cx: &mut Context<'_>) {
-        cx.post_via(&self.handlers.access, move |_, cx| self.access(cx));
+        cx.with_handler(&self.handlers.access)
+            .post_or_shed(move |_, cx| self.access(cx));
     }
 
     /// Event B.
@@ -105,9 +106,10 @@ impl Source {
         for _ in 0..CHAINS {
             // A part for each chain: it is dropped once in so many events.
             let (handlers, part) = (self.handlers, round.part());
-            cx.post_fresh_via(&handlers.create, move |_, cx| {
-                Chain::create(handlers, part, cx);
-            });
+            cx.with_handler(&handlers.create)
+                .post_parallel(move |_, cx| {
+                    Chain::create(handlers, part, cx);
+                });
         }
     }
 
@@ -122,10 +124,10 @@ pub(super) fn run(policy: Policy, run: &Run) -> Result<Measured, Failure> {
     static COUNTED: [&str; 2] = [CREATE.name(), ACCESS.name()];
     let rt = runtime(policy, run)?;
     let (window, outcome) = Window::new(run.time, &COUNTED);
-    let source = rt.color_options().pinned(0).colored(Source {
+    let source = rt.color_options().pin_to(0).colored(Source {
         handlers: handlers(policy, &ANNOTATED, &PLAIN),
         window,
     })?;
-    source.via(&ROUND).post(Source::begin);
+    source.with_handler(&ROUND).post_or_shed(Source::begin);
     outcome.wait()
 }

@@ -86,7 +86,7 @@ impl Gate {
         while let Ok((stream, _peer)) = listener.accept() {
             let home = self.next_home % handle.workers();
             self.next_home += 1;
-            let connection = handle.color_options().home(home).colored(Connection {
+            let connection = handle.color_options().start_on(home).colored(Connection {
                 stream: Some(stream),
                 gate: cx.colored(),
                 handlers: self.handlers,
@@ -94,7 +94,7 @@ impl Gate {
             // The home is a worker: it was taken modulo their number.
             let Ok(connection) = connection else { continue };
             let read = &self.handlers.read;
-            connection.via(read).post(Connection::open);
+            connection.with_handler(read).post_or_shed(Connection::open);
         }
     }
 
@@ -135,9 +135,11 @@ impl Connection {
         };
         let mut byte = [0];
         match stream.read(&mut byte) {
-            Ok(1) => cx.post_via(&self.handlers.write, move |connection, _cx| {
-                connection.write(byte);
-            }),
+            Ok(1) => cx
+                .with_handler(&self.handlers.write)
+                .post_or_shed(move |connection, _cx| {
+                    connection.write(byte);
+                }),
             Err(error) if error.kind() == ErrorKind::WouldBlock => {}
             // The client is gone; in the measured time that does not happen.
             Ok(_) | Err(_) => self.close(),
@@ -157,8 +159,8 @@ impl Connection {
         let Some(stream) = self.stream.take() else {
             return;
         };
-        let close = self.gate.via(&self.handlers.close);
-        close.post(move |gate, cx| gate.close(stream, cx));
+        let close = self.gate.with_handler(&self.handlers.close);
+        close.post_or_shed(move |gate, cx| gate.close(stream, cx));
     }
 }
 
@@ -170,7 +172,7 @@ fn serve(
 ) -> Result<(Colored<Gate>, SocketAddr), Failure> {
     // Libasync-smp as it was, and the heuristics of seed 002 on their own that are not
     // this one, may steal the gate.
-    let options = rt.color_options().pinned_by_policy(0);
+    let options = rt.color_options().pin_by_policy(0);
     let gate = options.colored(Gate {
         listener: None,
         handlers: handlers(policy, &ANNOTATED, &PLAIN),
@@ -183,7 +185,7 @@ fn serve(
     let address = listener.get_ref().local_addr()?;
     let accept = &handlers(policy, &ANNOTATED, &PLAIN).accept;
     listener.watch(&gate, accept, |gate, cx, _ready| gate.accept(cx))?;
-    gate.via(accept).post(move |gate, cx| {
+    gate.with_handler(accept).post_or_shed(move |gate, cx| {
         gate.listener = Some(listener);
         gate.accept(cx);
     });
@@ -211,7 +213,7 @@ pub(super) fn run(policy: Policy, run: &Run) -> Result<Measured, Failure> {
     if load.join().is_err() {
         return Err("the thread of the clients panicked".into());
     }
-    gate.post(|gate, _cx| gate.listener = None);
-    rt.settle();
+    gate.post_or_shed(|gate, _cx| gate.listener = None);
+    rt.wait_idle();
     measured
 }

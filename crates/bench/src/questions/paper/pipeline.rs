@@ -47,8 +47,13 @@ impl<M: Default + Send> Flow<M> {
         self.stage += 1;
         let pipeline = self.pipeline;
         match pipeline.handlers.get(self.stage) {
-            Some(handler) => cx.post_via(handler, move |_, cx| self.step(cx)),
-            None => self.counter.via(&pipeline.count).post(Counter::count),
+            Some(handler) => cx
+                .with_handler(handler)
+                .post_or_shed(move |_, cx| self.step(cx)),
+            None => self
+                .counter
+                .with_handler(&pipeline.count)
+                .post_or_shed(Counter::count),
         }
     }
 }
@@ -68,7 +73,8 @@ impl<M: Default + Send> Source<M> {
                 pipeline: self.pipeline,
                 counter: self.counter.clone(),
             });
-            cx.post_fresh_via(&self.pipeline.handlers[0], move |_, cx| flow.step(cx));
+            cx.with_handler(&self.pipeline.handlers[0])
+                .post_parallel(move |_, cx| flow.step(cx));
         }
     }
 }
@@ -101,7 +107,7 @@ impl<M: Default + Send> Counter<M> {
 
     fn refill(&self) {
         for source in &self.sources {
-            source.via(&BEGIN).post(Source::begin);
+            source.with_handler(&BEGIN).post_or_shed(Source::begin);
         }
     }
 }
@@ -116,7 +122,7 @@ pub(super) fn run<M: Default + Send + 'static>(
     let rt = runtime(policy, run)?;
     let (window, outcome) = Window::new(run.time, counted);
     let loaded = cores::loaded(&rt);
-    let counter = rt.color_options().home(0).colored(Counter {
+    let counter = rt.color_options().start_on(0).colored(Counter {
         sources: Vec::new(),
         pipeline,
         left: pipeline.messages * loaded.len(),
@@ -125,10 +131,10 @@ pub(super) fn run<M: Default + Send + 'static>(
     let source = |&worker: &usize| {
         let counter = counter.clone();
         let source = Source { pipeline, counter };
-        rt.color_options().pinned(worker).colored(source)
+        rt.color_options().pin_to(worker).colored(source)
     };
     let sources = loaded.iter().map(source).collect::<Result<Vec<_>, _>>()?;
-    counter.post(move |counter, _cx| {
+    counter.post_or_shed(move |counter, _cx| {
         counter.sources = sources;
         counter.refill();
         counter.refill();

@@ -68,7 +68,7 @@ impl Source {
                     SHORT_CYCLES => &self.handlers.short,
                     _ => &self.handlers.long,
                 };
-                cx.post_fresh_via(handler, move |_, _| {
+                cx.with_handler(handler).post_parallel(move |_, _| {
                     spin(cycles);
                     drop(part);
                 });
@@ -87,11 +87,11 @@ pub(super) fn run(policy: Policy, run: &Run) -> Result<Measured, Failure> {
     static COUNTED: [&str; 2] = [SHORT.name(), LONG.name()];
     let rt = runtime(policy, run)?;
     let (window, outcome) = Window::new(run.time, &COUNTED);
-    let source = rt.color_options().pinned(0).colored(Source {
+    let source = rt.color_options().pin_to(0).colored(Source {
         costs: costs(),
         handlers: handlers(policy, &ANNOTATED, &PLAIN),
         window,
     })?;
-    source.via(&ROUND).post(Source::begin);
+    source.with_handler(&ROUND).post_or_shed(Source::begin);
     outcome.wait()
 }

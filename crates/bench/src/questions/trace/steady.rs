@@ -27,7 +27,7 @@ impl Key {
         tally::count();
         // Relaxed: whoever misses it sees it at the next event.
         if !self.stop.load(Ordering::Relaxed) {
-            cx.post_via(&STEADY, Self::event);
+            cx.with_handler(&STEADY).post_or_shed(Self::event);
         }
     }
 }
@@ -38,10 +38,10 @@ pub(super) fn measure(runtime: &Runtime, cycles: u32, run: &Run) -> Result<Outco
     for _ in 0..KEYS {
         let stop = Arc::clone(&stop);
         let key = runtime.colored(Key { cycles, stop });
-        key.via(&STEADY).post(Key::event);
+        key.with_handler(&STEADY).post_or_shed(Key::event);
     }
     let outcome = measure_steady(run.time, tally::total);
     stop.store(true, Ordering::Relaxed);
-    runtime.settle();
+    runtime.wait_idle();
     Ok(outcome)
 }

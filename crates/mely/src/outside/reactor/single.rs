@@ -36,6 +36,10 @@ fn poll(reactor: &Arc<Reactor>, cx: &mut Context<'_, ()>) {
     reactor.dispatch(&mut ready);
     if is_full {
         let reactor = Arc::clone(reactor);
-        cx.post_via(&EPOLL, move |(), cx| poll(&reactor, cx));
+        let again = cx.color();
+        // Also if the program has filled the color.
+        again
+            .with_handler(&EPOLL)
+            .post_always(move |(), cx| poll(&reactor, cx));
     }
 }

@@ -184,7 +184,7 @@ where
                 is_run: false,
             };
             let event = move |state: &mut T, cx: &mut Context<'_, T>| edge.run(state, cx);
-            this.target.via(this.handler).post_always(event);
+            this.target.with_handler(this.handler).post_always(event);
         }
     }
 }
@@ -347,7 +347,7 @@ where
     let watched = Arc::clone(watched);
     // However little room the color has: one that was not registered would be silent.
     poll_color(shared)
-        .via(&REGISTER)
+        .with_handler(&REGISTER)
         .post_always(move |(), _cx| {
             let shared = watched.target.color_ref().shared();
             let Some(single) = shared.single() else {

@@ -238,10 +238,10 @@ impl Timer {
     /// let timeout = session.post_after(Duration::from_secs(30), |s, _cx| *s = "timed out");
     /// assert!(timeout.reset_after(Duration::from_secs(60)));
     /// assert!(timeout.reset_at(Instant::now())); // now, at once
-    /// # rt.settle();
-    /// assert_eq!(session.with(|s| *s), "timed out");
+    /// # rt.wait_idle();
+    /// assert_eq!(session.blocking_with(|s| *s), "timed out");
     /// assert!(!timeout.reset_after(Duration::ZERO)); // too late
-    /// # Ok::<(), mely::BuildError>(())
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn reset_at(&self, at: Instant) -> bool {
         {

@@ -25,7 +25,7 @@ impl Drop for Posts {
     fn drop(&mut self) {
         for to in &self.to {
             let run = Arc::clone(&self.run);
-            to.via(&SHORT).post(move |(), _| {
+            to.with_handler(&SHORT).post_or_shed(move |(), _| {
                 run.fetch_add(1, SeqCst);
             });
         }
@@ -40,24 +40,29 @@ fn what_a_destructor_posts_is_run() {
     for workers in [1, 2] {
         bounded("destructors post", move || {
             let rt = runtime(workers);
-            let at = |worker| rt.color_options().home(worker).fresh().expect("a worker");
+            let at = |worker| {
+                rt.color_options()
+                    .start_on(worker)
+                    .new_color()
+                    .expect("a worker")
+            };
             let targets: Vec<_> = (0..workers).map(at).collect();
             let sources: Vec<_> = (0..workers).map(at).collect();
             let (sink, run) = (rt.colored(0u64), Arc::new(AtomicU64::new(0)));
             for _ in 0..500 {
                 targets
                     .iter()
-                    .for_each(|to| to.via(&SHORT).post(|(), _| ()));
+                    .for_each(|to| to.with_handler(&SHORT).post_or_shed(|(), _| ()));
             }
-            rt.settle();
+            rt.wait_idle();
             for round in 1..=rounds {
                 let (to, run_there) = (targets.clone(), Arc::clone(&run));
                 let dying = rt.colored(Posts { to, run: run_there });
                 for source in &sources {
                     let sink = sink.clone();
-                    source
-                        .via(&SHORT)
-                        .post(move |(), _| sink.via(&SHORT).post(|n, _| *n += 1));
+                    source.with_handler(&SHORT).post_or_shed(move |(), _| {
+                        sink.with_handler(&SHORT).post_or_shed(|n, _| *n += 1)
+                    });
                 }
                 (0..round * 7 % 300).for_each(|_| std::hint::spin_loop());
                 drop(dying);
@@ -78,7 +83,7 @@ impl Drop for Again {
     fn drop(&mut self) {
         self.1.fetch_add(1, SeqCst);
         let again = Again(self.0.clone(), Arc::clone(&self.1));
-        self.0.post(move |(), _| drop(again));
+        self.0.post_or_shed(move |(), _| drop(again));
     }
 }
 
@@ -90,16 +95,16 @@ fn a_destructor_that_posts_to_its_poisoned_color_again_stops_nobody() {
             .on_panic(OnPanic::PoisonColor)
             .build()
             .expect("a runtime");
-        let (poisoned, other) = (rt.fresh_color(), rt.colored(0));
+        let (poisoned, other) = (rt.new_color(), rt.colored(0));
         let dropped = Arc::new(AtomicU64::new(0));
-        poisoned.post(|(), _| silent_panic());
+        poisoned.post_or_shed(|(), _| silent_panic());
         let again = Again(poisoned.clone(), Arc::clone(&dropped));
-        poisoned.post(move |(), _| drop(again));
+        poisoned.post_or_shed(move |(), _| drop(again));
         eventually("the event is dropped over and over", || {
             dropped.load(SeqCst) > 10
         });
         // The one worker goes on with other colors, and ends.
-        assert_eq!(other.with(|n| *n + 1), 1);
+        assert_eq!(other.blocking_with(|n| *n + 1), 1);
         // At any moment its event may just have been dropped, and not been posted again.
         let report = rt
             .shutdown(Duration::ZERO)
@@ -112,7 +117,7 @@ fn a_destructor_that_posts_to_its_poisoned_color_again_stops_nobody() {
 fn a_destructor_that_posts_to_the_runtime_that_ended_comes_to_an_end() {
     bounded("posts after the end", || {
         let rt = runtime(1);
-        let (color, dropped) = (rt.fresh_color(), Arc::new(AtomicU64::new(0)));
+        let (color, dropped) = (rt.new_color(), Arc::new(AtomicU64::new(0)));
         drop(rt);
         drop(Again(color, Arc::clone(&dropped)));
         assert!(dropped.load(SeqCst) > 1);
@@ -153,7 +158,7 @@ impl Drop for OnDrop {
 impl Phoenix {
     fn new(rt: &Runtime, as_task: bool) -> Self {
         Self(Arc::new(Nest {
-            color: rt.fresh_color(),
+            color: rt.new_color(),
             dropped: AtomicU64::new(0),
             as_task,
             wakers: Mutex::default(),
@@ -186,7 +191,7 @@ fn what_comes_again_when_it_is_dropped_comes_to_an_end() {
             let rt = runtime(1);
             let phoenix = Phoenix::new(&rt, as_task);
             phoenix.clone().fly();
-            rt.settle();
+            rt.wait_idle();
             if stops {
                 phoenix.0.color.stop(Pending::Drop);
             } else {
@@ -207,7 +212,7 @@ fn a_long_chain_of_tasks_goes_as_a_whole() {
         for _ in 0..chain {
             let wakers = Arc::new(Mutex::new(None));
             let (leave, held) = (Arc::clone(&wakers), (Arc::clone(&token), last.take()));
-            drop(rt.fresh_color().spawn(poll_fn(move |cx| {
+            drop(rt.new_color().spawn(poll_fn(move |cx| {
                 let _held = &held;
                 *leave.lock().expect("wakers") = Some(cx.waker().clone());
                 Poll::<()>::Pending
@@ -245,7 +250,7 @@ fn a_destructor_that_panics_in_the_last_of_a_watch_ends_no_worker() {
             let end = move || drop(ours);
             drop(std::panic::catch_unwind(std::panic::AssertUnwindSafe(end)));
         }
-        color.with(|n| *n += 1);
+        color.blocking_with(|n| *n += 1);
     });
 }
 
@@ -254,10 +259,10 @@ fn a_worker_whose_last_color_owns_the_runtime_ends_it() {
     bounded("a runtime in a state", || {
         let rt = runtime(2);
         let token = Arc::new(());
-        let _small = rt.color(1).attach(Arc::clone(&token));
+        let _small = rt.numbered_color(1).attach(Arc::clone(&token));
         let owner = rt.colored(None);
         // Dropped with the state, after the event and before the next.
-        owner.clone().post(move |slot, _| *slot = Some(rt));
+        owner.clone().post_or_shed(move |slot, _| *slot = Some(rt));
         drop(owner);
         eventually("the runtime has ended", || Arc::strong_count(&token) == 1);
     });
@@ -283,9 +288,9 @@ fn a_slow_destructor_does_not_hold_up_a_shutdown() {
             let slow = Slow(began.clone(), goes_on.clone());
             if attached {
                 // Dropped at the very end.
-                drop(rt.color(1).attach(slow));
+                drop(rt.numbered_color(1).attach(slow));
             } else {
-                rt.colored(slow).post(|_, _| ());
+                rt.colored(slow).post_or_shed(|_, _| ());
                 began.pass("the state is dropped by a worker");
             }
             let error = rt
@@ -300,7 +305,7 @@ fn a_slow_destructor_does_not_hold_up_a_shutdown() {
 fn a_hundred_thousand_states_of_one_color_end() {
     bounded("many states", || {
         let rt = runtime(1);
-        let (color, token) = (rt.fresh_color(), Arc::new(()));
+        let (color, token) = (rt.new_color(), Arc::new(()));
         (0..100_000).for_each(|_| drop(color.attach(Arc::clone(&token))));
         drop(color);
         eventually("all are dropped", || Arc::strong_count(&token) == 1);
@@ -324,7 +329,7 @@ fn a_hundred_thousand_colors_that_own_each_other_end() {
         for _ in 0..100_000 {
             list = rt.colored(next(Some(list)));
         }
-        list.with(|next| assert!(next.next.is_some()));
+        list.blocking_with(|next| assert!(next.next.is_some()));
         drop(list);
         eventually("all are dropped", || Arc::strong_count(&token) == 1);
     });

@@ -22,20 +22,20 @@ impl Drop for Counted {
 fn nothing_is_taken_from_a_handler_that_does_not_return() {
     bounded("a handler that is held", || {
         let rt = runtime(1);
-        let (from, drops) = (rt.fresh_color(), Arc::new(AtomicU64::new(0)));
+        let (from, drops) = (rt.new_color(), Arc::new(AtomicU64::new(0)));
         let (began, goes_on) = (Gate::default(), Gate::default());
         let open = OpenOnDrop(goes_on.clone());
         let target = Arc::new(rt.colored(Counted(Arc::clone(&drops))));
-        let small = rt.color(7).attach(Counted(Arc::clone(&drops)));
+        let small = rt.numbered_color(7).attach(Counted(Arc::clone(&drops)));
         let (there, began_there, sees) = (Arc::clone(&target), began.clone(), Arc::clone(&drops));
         // Short ones first: they let their posts wait, once.
         for _ in 0..2_000 {
             let there = Arc::clone(&target);
-            from.post(move |(), _| there.post(|_, _| ()));
+            from.post_or_shed(move |(), _| there.post_or_shed(|_, _| ()));
         }
-        rt.settle();
-        from.post(move |(), _| {
-            there.post(|_, _| ());
+        rt.wait_idle();
+        from.post_or_shed(move |(), _| {
+            there.post_or_shed(|_, _| ());
             drop((there, small));
             began_there.arrive();
             goes_on.pass("the test lets it go on");
@@ -63,10 +63,10 @@ fn a_task_whose_poll_is_dropped_ends() {
             .on_panic(OnPanic::PoisonColor)
             .build()
             .expect("a runtime");
-        let (poisoned, held) = (rt.fresh_color(), rt.fresh_color());
+        let (poisoned, held) = (rt.new_color(), rt.new_color());
         let (began, goes_on) = (Gate::default(), Gate::default());
         let (began_there, goes_on_there) = (began.clone(), goes_on.clone());
-        held.post(move |(), _| {
+        held.post_or_shed(move |(), _| {
             began_there.arrive();
             goes_on_there.pass("the shutdown has begun");
         });
@@ -79,14 +79,14 @@ fn a_task_whose_poll_is_dropped_ends() {
             std::task::Poll::<()>::Pending
         }));
         goes_on.arrive();
-        rt.settle();
+        rt.wait_idle();
         let wake = waker
             .lock()
             .expect("no panic")
             .clone()
             .expect("it was polled");
         let wake_there = wake.clone();
-        poisoned.post(move |(), _| {
+        poisoned.post_or_shed(move |(), _| {
             wake_there.wake();
             silent_panic();
         });
@@ -96,7 +96,7 @@ fn a_task_whose_poll_is_dropped_ends() {
         let (began, goes_on) = (Gate::default(), Gate::default());
         let open = OpenOnDrop(goes_on.clone());
         let began_there = began.clone();
-        held.post(move |(), _| {
+        held.post_or_shed(move |(), _| {
             began_there.arrive();
             goes_on.pass("the shutdown has given up");
         });
@@ -117,12 +117,12 @@ fn a_task_that_waits_for_ever_ends_with_the_runtime() {
         let kept = Arc::clone(&token);
         let wakers = Arc::new(Mutex::new(None));
         // The task owns what owns its waker.
-        let reply = rt.fresh_color().spawn(std::future::poll_fn(move |cx| {
+        let reply = rt.new_color().spawn(std::future::poll_fn(move |cx| {
             let _kept = &kept;
             *wakers.lock().expect("no panic") = Some(cx.waker().clone());
             std::task::Poll::<()>::Pending
         }));
-        rt.settle();
+        rt.wait_idle();
         rt.shutdown(Duration::from_secs(5))
             .expect("nothing is pending");
         assert_eq!(reply.wait(), Err(CallError::Dropped));
@@ -151,7 +151,7 @@ fn a_color_in_its_own_state_ends_with_the_runtime() {
             let (mut ours, _theirs) = UnixStream::pair().expect("a pair of sockets");
             ours.watch(&color, &READY, |_, _, _| ()).expect("a watch");
             let me = color.clone();
-            color.post(move |state, _| {
+            color.post_or_shed(move |state, _| {
                 state._me = Some(me);
                 state._socket = Some(ours);
             });
@@ -160,7 +160,7 @@ fn a_color_in_its_own_state_ends_with_the_runtime() {
         let alone = rt.colored((None::<Colored<()>>, Arc::clone(&token)));
         alone
             .clone()
-            .post(move |(me, _), _| *me = Some(alone.color()));
+            .post_or_shed(move |(me, _), _| *me = Some(alone.color()));
         rt.shutdown(Duration::from_secs(5)).expect("all is run");
         assert_eq!(Arc::strong_count(&token), 1, "states leak");
     });
@@ -203,14 +203,14 @@ fn a_runtime_whose_threads_cannot_start_leaves_nothing() {
 fn two_runtimes_that_wait_for_each_other_are_told() {
     bounded("waiting in a circle", || {
         let (one, other) = (runtime(1), runtime(1));
-        let (a, b) = (one.fresh_color(), other.fresh_color());
+        let (a, b) = (one.new_color(), other.new_color());
         let (both, meet) = (Gate::default(), Gate::default());
         let wait = |own: &Colored<()>, target: &Colored<()>| {
             let (both, meet, target) = (both.clone(), meet.clone(), target.clone());
             own.call(move |(), _| {
                 both.arrive();
                 assert!(meet.wait_for(1, crate::support::WAIT));
-                target.try_with(|()| ())
+                target.try_blocking_with(|()| ())
             })
         };
         let (first, second) = (wait(&a, &b), wait(&b, &a));
@@ -231,9 +231,9 @@ fn a_panic_under_color_0_does_not_end_the_single_reactor() {
         let builder = Runtime::builder().workers(1).on_panic(OnPanic::PoisonColor);
         let builder = builder.reactor(mely::ReactorKind::Single);
         let rt = builder.build().expect("a runtime");
-        rt.color(0).post(|(), _| silent_panic());
-        rt.settle();
-        let (color, ready) = (rt.fresh_color(), Gate::default());
+        rt.numbered_color(0).post_or_shed(|(), _| silent_panic());
+        rt.wait_idle();
+        let (color, ready) = (rt.new_color(), Gate::default());
         let (mut ours, theirs) = UnixStream::pair().expect("a pair of sockets");
         let seen = ready.clone();
         let watch = move |(): &mut (), _: &mut mely::Context<'_>, r: mely::net::Readiness| {
@@ -257,7 +257,7 @@ fn a_signal_that_there_is_not_leaves_the_others_alone() {
         return;
     }
     let rt = runtime(1);
-    let color = rt.fresh_color();
+    let color = rt.new_color();
     let watched =
         mely::signal::Signals::watch(&[mely::signal::SIGTERM, 9999], &color, |_, _, _| ());
     assert!(watched.is_err());
@@ -279,7 +279,12 @@ fn a_waker_that_panics_while_a_handler_panics_does_not_end_the_process() {
         "sound::endings::a_waker_that_panics_while_a_handler_panics_does_not_end_the_process";
     alone(NAME, || {
         let rt = runtime(1);
-        let (color, goes_on) = (rt.colored(1), Gate::default());
+        let color = rt
+            .color_options()
+            .on_panic(OnPanic::Continue)
+            .colored(1)
+            .expect("no home was chosen");
+        let goes_on = Gate::default();
         let gate = goes_on.clone();
         let mut reply = Box::pin(color.call(move |_, _| {
             gate.pass("the reply has a waker");
@@ -293,7 +298,7 @@ fn a_waker_that_panics_while_a_handler_panics_does_not_end_the_process() {
                 .is_pending()
         );
         goes_on.arrive();
-        assert_eq!(color.with(|n| *n), 1);
+        assert_eq!(color.blocking_with(|n| *n), 1);
         assert_eq!(rt.metrics().workers[0].panics, 1);
     });
 }

@@ -23,7 +23,7 @@ fn threads_that_post_once_leave_no_memory() {
             let post_from_threads = |threads| {
                 for _ in 0..threads {
                     let color = color.clone();
-                    std::thread::spawn(move || color.post(|n, _| *n += 1))
+                    std::thread::spawn(move || color.post_or_shed(|n, _| *n += 1))
                         .join()
                         .expect("it posts");
                 }
@@ -31,7 +31,7 @@ fn threads_that_post_once_leave_no_memory() {
             post_from_threads(500);
             let before = resident_kb();
             post_from_threads(4_000);
-            assert_eq!(color.with(|n| *n), 4_500);
+            assert_eq!(color.blocking_with(|n| *n), 4_500);
             let more = resident_kb().saturating_sub(before);
             // ThreadSanitizer keeps some 5 kB of each thread that has ended.
             let most = match std::env::var_os("TSAN_OPTIONS") {
@@ -47,7 +47,7 @@ fn threads_that_post_once_leave_no_memory() {
 fn what_a_cancelled_timer_holds_is_dropped_at_once() {
     bounded("cancelled timers", || {
         let rt = runtime(1);
-        let (color, token) = (rt.fresh_color(), Arc::new(()));
+        let (color, token) = (rt.new_color(), Arc::new(()));
         let timers: Vec<_> = (0..1_000)
             .map(|_| {
                 let token = Arc::clone(&token);

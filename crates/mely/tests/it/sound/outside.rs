@@ -32,7 +32,7 @@ fn every_descriptor_is_told_to_a_single_reactor_with_little_room() {
         for _ in 0..50 {
             let (ours, mut theirs) = Plain::pair().expect("a pair");
             let mut stream = UnixStream::new(ours).expect("non-blocking");
-            let color = rt.color_options().capacity(64).fresh().expect("room");
+            let color = rt.color_options().capacity(64).new_color().expect("room");
             let sees = Arc::clone(&seen);
             let watched = stream.watch(&color, &READY, move |(), _, _| {
                 sees.fetch_add(1, SeqCst);
@@ -65,7 +65,11 @@ fn a_descriptor_may_end_its_watch_while_it_follows_its_color() {
         let rt = runtime(2);
         let (ours, mut theirs) = Plain::pair().expect("a pair");
         ours.set_nonblocking(true).expect("non-blocking");
-        let color = rt.color_options().home(0).fresh().expect("a worker");
+        let color = rt
+            .color_options()
+            .start_on(0)
+            .new_color()
+            .expect("a worker");
         let fd = Arc::new(EndsItsWatch {
             stream: ours,
             watch: Mutex::new(None),
@@ -80,8 +84,8 @@ fn a_descriptor_may_end_its_watch_while_it_follows_its_color() {
         let (goes_on, began) = (Gate::default(), Gate::default());
         let (waits, begins) = (goes_on.clone(), began.clone());
         let open = OpenOnDrop(goes_on);
-        let pinned = rt.color_options().pinned(0).fresh().expect("a worker");
-        pinned.post(move |(), _| {
+        let pinned = rt.color_options().pin_to(0).new_color().expect("a worker");
+        pinned.post_or_shed(move |(), _| {
             begins.arrive();
             assert!(waits.wait_for(1, 2 * WAIT), "the test lets it go on");
         });
@@ -99,7 +103,7 @@ fn a_descriptor_may_end_its_watch_while_it_follows_its_color() {
         }
         assert!(rounds < 1_000, "the descriptor has not followed its color");
         drop(open);
-        rt.settle();
+        rt.wait_idle();
     });
 }
 
@@ -126,11 +130,11 @@ fn a_handler_that_ends_its_watch_and_panics_does_not_end_the_process() {
             }
         });
         watched.expect("a watch");
-        color.with(move |slot| *slot = Some(stream));
+        color.blocking_with(move |slot| *slot = Some(stream));
         // It was writable at once, and may have ended already.
         let _ = theirs.write_all(b"x");
         eventually("it has panicked", || rt.metrics().workers[0].panics > 0);
-        assert_eq!(rt.fresh_color().try_with(|()| 1), Ok(1));
+        assert_eq!(rt.new_color().try_blocking_with(|()| 1), Ok(1));
     });
 }
 
@@ -151,11 +155,11 @@ fn a_trace_that_nobody_reads_does_not_hold_up_a_shutdown() {
         });
         let rt = Runtime::builder().workers(1).trace(&path).build();
         let rt = rt.expect("a runtime");
-        let color = rt.fresh_color();
+        let color = rt.new_color();
         for _ in 0..20_000 {
-            color.post(|(), _| ());
+            color.post_or_shed(|(), _| ());
         }
-        rt.settle();
+        rt.wait_idle();
         let report = rt.shutdown(Duration::from_millis(50)).expect("all is run");
         let trace = report.trace.expect("it records");
         let error = trace.error.expect("it could not be written");
@@ -184,7 +188,7 @@ fn what_a_handler_keeps_with_its_thread_does_not_hold_up_a_shutdown() {
         let rt = runtime(2);
         let goes_on = Gate::default();
         let (waits, open) = (goes_on.clone(), OpenOnDrop(goes_on));
-        let pinned = rt.color_options().pinned(1).fresh().expect("a worker");
+        let pinned = rt.color_options().pin_to(1).new_color().expect("a worker");
         let kept = pinned.call(move |(), _| KEPT.replace(Some(Waits(waits))));
         assert!(kept.wait().expect("it runs").is_none());
         let ended = rt.shutdown(Duration::from_millis(20));
@@ -199,7 +203,7 @@ fn cancelled_timers_take_no_room() {
     for most in [10, 1_000] {
         let builder = Runtime::builder().workers(1).timers_max(most);
         let rt = builder.build().expect("a runtime");
-        let color = rt.fresh_color();
+        let color = rt.new_color();
         let late = Duration::from_secs(3_600);
         for _ in 0..3 {
             let set: Vec<_> = (0..most)
@@ -242,12 +246,16 @@ fn timers_fire_while_a_report_of_a_stall_takes_its_time() {
         let rt = rt.build().expect("a runtime");
         let (reported, goes_on) = REPORTS.get();
         let (waits, open) = (goes_on.clone(), OpenOnDrop(goes_on));
-        let pinned = rt.color_options().pinned(0).fresh().expect("a worker");
-        pinned.via(&STUCK).post(move |(), _| {
+        let pinned = rt.color_options().pin_to(0).new_color().expect("a worker");
+        pinned.with_handler(&STUCK).post_or_shed(move |(), _| {
             assert!(waits.wait_for(1, 2 * WAIT), "the test lets it go on");
         });
         reported.pass("the handler is reported");
-        let color = rt.color_options().home(0).fresh().expect("a worker");
+        let color = rt
+            .color_options()
+            .start_on(0)
+            .new_color()
+            .expect("a worker");
         let fired = Gate::default();
         let fires = fired.clone();
         color.post_after(Duration::from_millis(1), move |(), _| fires.arrive());

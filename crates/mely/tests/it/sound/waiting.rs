@@ -22,13 +22,13 @@ impl Wake for Owner {
 fn a_waker_that_owns_the_runtime_can_be_replaced() {
     bounded("a waker that owns the runtime", || {
         let rt = runtime(1);
-        let (held, began) = (rt.fresh_color(), Gate::default());
+        let (held, began) = (rt.new_color(), Gate::default());
         let began_there = began.clone();
-        held.post(move |(), cx| {
+        held.post_or_shed(move |(), cx| {
             began_there.arrive();
-            let other = cx.handle().fresh_color();
+            let other = cx.handle().new_color();
             // Until the runtime has stopped: then what waits is dropped.
-            while !matches!(other.try_post(|(), _| ()), Err(PostError::Closed(_))) {
+            while !matches!(other.post(|(), _| ()), Err(PostError::Closed(_))) {
                 std::thread::yield_now();
             }
         });

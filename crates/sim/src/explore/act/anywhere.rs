@@ -137,15 +137,15 @@ impl Running {
         let token = self.posting(id, color, from, event.kind, None);
         let token = token.parting(self, event);
         if self.fault == Some(Fault::ExtraPost) && id.is_multiple_of(5) {
-            to.post(|_, _| ());
+            to.post_or_shed(|_, _| ());
         }
         let (running, event) = (Arc::clone(self), Arc::clone(event));
-        let to = to.via(event.kind.handler());
+        let to = to.with_handler(event.kind.handler());
         match how {
-            How::Post => to.post(move |state, cx| running.run((state, cx), token, &event)),
+            How::Post => to.post_or_shed(move |state, cx| running.run((state, cx), token, &event)),
             // What is given back is dropped here, as a refused post drops it.
             How::TryPost => {
-                let posted = to.try_post(move |state, cx| running.run((state, cx), token, &event));
+                let posted = to.post(move |state, cx| running.run((state, cx), token, &event));
                 drop(posted);
             }
             How::Call => {
@@ -162,14 +162,14 @@ impl Running {
             return;
         };
         for id in self.ids(times) {
-            let color = handle.fresh_color();
+            let color = handle.new_color();
             let token = self.posting(id, ColorId::Fresh(id), from, event.kind, None);
             let token = token.parting(self, event);
             let (running, event) = (Arc::clone(self), Arc::clone(event));
             let handler = event.kind.handler();
             color
-                .via(handler)
-                .post(move |state, cx| running.run((state, cx), token, &event));
+                .with_handler(handler)
+                .post_or_shed(move |state, cx| running.run((state, cx), token, &event));
             self.watch.see(Seen::Posted { event: id });
         }
     }
@@ -191,7 +191,7 @@ impl Running {
         let token = self.posting(id, color, from, event.kind, Some(due));
         let token = token.parting(self, event);
         let (running, event) = (Arc::clone(self), Arc::clone(event));
-        let to = to.via(event.kind.handler());
+        let to = to.with_handler(event.kind.handler());
         let timer = to.post_at(due, move |state, cx| {
             running.run((state, cx), token, &event);
         });

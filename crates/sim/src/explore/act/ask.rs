@@ -143,7 +143,7 @@ impl Running {
         let token = self.posting(id, ColorId::Planned(*number), from, event.kind, None);
         let token = token.parting(self, event);
         let (running, event) = (Arc::clone(self), Arc::clone(event));
-        let to = to.via(event.kind.handler());
+        let to = to.with_handler(event.kind.handler());
         let reply = to.call(move |state, cx| running.run((state, cx), token, &event));
         self.watch.see(Seen::Posted { event: id });
         reply

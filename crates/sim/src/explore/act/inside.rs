@@ -37,7 +37,7 @@ impl Running {
                         let token = token.parting(self, event);
                         let (running, event) = (Arc::clone(self), Arc::clone(event));
                         let handler = event.kind.handler();
-                        cx.post_fresh_via(handler, move |state, cx| {
+                        cx.with_handler(handler).post_parallel(move |state, cx| {
                             running.run((state, cx), token, &event);
                         });
                         self.watch.see(Seen::Posted { event: id });
@@ -72,7 +72,7 @@ impl Running {
             let token = token.parting(self, event);
             let (running, event) = (Arc::clone(self), Arc::clone(event));
             let handler = event.kind.handler();
-            cx.post_via(handler, move |state, cx| {
+            cx.with_handler(handler).post_or_shed(move |state, cx| {
                 running.run((state, cx), token, &event);
             });
             self.watch.see(Seen::Posted { event: id });

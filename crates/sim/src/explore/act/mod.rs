@@ -136,13 +136,13 @@ impl Making<'_> {
         let state = self.state(number, plan);
         let kept = Arc::clone(&state.kept);
         if let Some(small) = plan.number {
-            return (self.handle.color(small).attach(state), kept);
+            return (self.handle.numbered_color(small).attach(state), kept);
         }
         let home = plan.home(self.program.cores);
         let mut options = self.handle.color_options();
         options = match plan.pinned && self.fault != Some(Fault::LoosePin) {
-            true => options.pinned(home),
-            false => options.home(home),
+            true => options.pin_to(home),
+            false => options.start_on(home),
         };
         if let Some(capacity) = plan.capacity {
             let more = if self.fault == Some(Fault::WideBound) {

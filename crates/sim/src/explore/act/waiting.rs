@@ -21,7 +21,7 @@ impl Running {
         let color = ColorId::Planned(number);
         let mut token = self.posting(event, color, from, Kind::Plain, None);
         // Refused, as a post may be: the token says so when it is dropped.
-        let _refused = to.try_with(move |_| {
+        let _refused = to.try_blocking_with(move |_| {
             token.begin(meter::cpu(), None);
             token.end();
         });
@@ -62,7 +62,7 @@ impl Running {
                 let token = running.posting(id, to, from, event.kind, None);
                 let token = token.parting(&running, &event);
                 let (inner, called) = (Arc::clone(&running), Arc::clone(&event));
-                let callee = callee.via(called.kind.handler());
+                let callee = callee.with_handler(called.kind.handler());
                 let answer = callee.call(move |state, cx| {
                     inner.run((state, cx), token, &called);
                 });

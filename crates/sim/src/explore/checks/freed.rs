@@ -13,6 +13,9 @@ pub(super) struct Freed {
     running: BTreeSet<ColorId>,
     /// Those that have neither begun nor been dropped.
     events: BTreeMap<EventId, ColorId>,
+    /// Those with a panic, which may have poisoned them and so ended their state; whether it
+    /// was to do that, another check knows.
+    panicked: BTreeSet<ColorId>,
     /// Those whose timers are being cancelled.
     cancelling: BTreeSet<EventId>,
     ending: bool,
@@ -25,6 +28,7 @@ impl Freed {
             freed: BTreeSet::new(),
             running: BTreeSet::new(),
             events: BTreeMap::new(),
+            panicked: BTreeSet::new(),
             cancelling: BTreeSet::new(),
             ending: false,
         }
@@ -64,7 +68,15 @@ impl Check for Freed {
                     format!("a task is polled after the state of {color:?} was dropped")
                 });
             }
-            Seen::Ended { color, .. } | Seen::PollEnded { color } => {
+            Seen::Ended {
+                color, panicked, ..
+            } => {
+                self.running.remove(&color);
+                if panicked {
+                    self.panicked.insert(color);
+                }
+            }
+            Seen::PollEnded { color } => {
                 self.running.remove(&color);
             }
             Seen::Ending { .. } => self.ending = true,
@@ -73,9 +85,11 @@ impl Check for Freed {
                 self.cancelling.insert(event);
             }
             Seen::Freed { color } => {
-                // An event that is posted to a runtime which ends is dropped by who posts.
+                // An event that is posted to a runtime which ends is dropped by who posts, one
+                // that a poisoned color has refused or that waits in a queue of its core, later.
+                let excused = self.ending || self.panicked.contains(&color);
                 let pending = |(event, of): (&EventId, &ColorId)| {
-                    *of == color && !self.ending && !self.cancelling.contains(event)
+                    *of == color && !excused && !self.cancelling.contains(event)
                 };
                 ensure(!self.events.iter().any(pending), || {
                     format!("the state of {color:?} is dropped while events of it are pending")

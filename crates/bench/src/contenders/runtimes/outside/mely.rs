@@ -21,8 +21,8 @@ fn accept(listener: &Slot<TcpListener>, cx: &Context<'_, Slot<TcpListener>>) {
     while let Some(Ok((stream, _peer))) = listener.as_ref().map(TcpListener::accept) {
         let connection = cx.handle().colored(None);
         connection
-            .via(&ECHO)
-            .post(|slot: &mut Slot<TcpStream>, cx| {
+            .with_handler(&ECHO)
+            .post_or_shed(|slot: &mut Slot<TcpStream>, cx| {
                 let mut stream = stream;
                 let watched = stream.watch(&cx.colored(), &ECHO, |slot, _cx, _ready| echo(slot));
                 *slot = watched.ok().map(|()| stream);
@@ -48,7 +48,7 @@ fn echo(slot: &mut Slot<TcpStream>) {
 
 fn fire<T: Tick>(tick: &mut T, cx: &mut Context<'_, T>) {
     if let Some(next) = tick.fired() {
-        cx.colored().via(&TICK).post_at(next, fire);
+        cx.colored().with_handler(&TICK).post_at(next, fire);
     }
 }
 
@@ -57,7 +57,7 @@ impl Outside for Mely {
         let mut listener = TcpListener::new(listener)?;
         let gate = self.0.colored(None);
         listener.watch(&gate, &ACCEPT, |listener, cx, _ready| accept(listener, cx))?;
-        gate.via(&ACCEPT).post(move |slot, cx| {
+        gate.with_handler(&ACCEPT).post_or_shed(move |slot, cx| {
             *slot = Some(listener);
             accept(slot, cx);
         });
@@ -65,6 +65,9 @@ impl Outside for Mely {
     }
 
     fn tick(&self, first: Instant, tick: impl Tick) {
-        self.0.colored(tick).via(&TICK).post_at(first, fire);
+        self.0
+            .colored(tick)
+            .with_handler(&TICK)
+            .post_at(first, fire);
     }
 }
