@@ -8,6 +8,7 @@ pub(crate) mod group;
 pub(crate) mod options;
 pub(crate) mod reply;
 pub(crate) mod section;
+mod spans;
 pub(crate) mod state;
 mod stop;
 pub(crate) mod task;
