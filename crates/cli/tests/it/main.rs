@@ -6,5 +6,6 @@ mod process;
 mod replay;
 mod sim;
 mod sim_same;
+mod top;
 mod trace;
 mod web;

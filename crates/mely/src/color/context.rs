@@ -6,8 +6,8 @@ use core::marker::PhantomData;
 use std::time::Instant;
 
 use crate::color::error::PostError;
-use crate::color::via::{given_back, not_admitted};
 use crate::color::spans::Inside;
+use crate::color::via::{given_back, not_admitted};
 use crate::event::handler::Handler;
 use crate::event::{Call, Place, StatePtr};
 use crate::machine::panics::drop_refused;

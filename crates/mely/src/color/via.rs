@@ -102,12 +102,7 @@ impl<T: Send + 'static> WithHandler<'_, T> {
     }
 
     #[inline]
-    fn post_inside<F>(
-        &self,
-        inside: &mut Inside,
-        room: Room,
-        event: F,
-    ) -> Result<(), PostError<F>>
+    fn post_inside<F>(&self, inside: &mut Inside, room: Room, event: F) -> Result<(), PostError<F>>
     where
         F: FnOnce(&mut T, &mut Context<'_, T>) + Send + 'static,
     {

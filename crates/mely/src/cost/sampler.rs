@@ -208,7 +208,10 @@ mod tests {
             let spread = 6.0 * (turn as f64 / count as f64).sqrt();
             for (place, &sum) in sums.iter().enumerate() {
                 let off = sum as f64 / expected as f64 - 1.0;
-                assert!(off.abs() < spread, "{place} of {turn}: off by {off}, {count}");
+                assert!(
+                    off.abs() < spread,
+                    "{place} of {turn}: off by {off}, {count}"
+                );
             }
         }
     }

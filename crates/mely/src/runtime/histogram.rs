@@ -61,7 +61,9 @@ impl Histogram {
 
     /// The mean; `None` if there is nothing.
     pub fn mean(&self) -> Option<Duration> {
-        self.sum_ns.checked_div(self.count()).map(Duration::from_nanos)
+        self.sum_ns
+            .checked_div(self.count())
+            .map(Duration::from_nanos)
     }
 
     /// So large a part of the events took no longer than this, the end of an interval: 0.5

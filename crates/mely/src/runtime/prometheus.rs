@@ -46,6 +46,9 @@ impl Prometheus {
             "Measured cost of a steal.",
             of.steal_cost_cycles,
         );
+        let help = "Cycles a second of the counter that all cycles here are of.";
+        self.family("cycles_per_second", help, "gauge");
+        self.sample("cycles_per_second", "", of.cycles_per_second);
         for (name, help, count) in WORKER_COUNTERS {
             self.family(name, help, "counter");
             for (at, worker) in of.workers.iter().enumerate() {
@@ -71,7 +74,9 @@ impl Prometheus {
                 self.sample(name, &label, count(handler));
             }
         }
-        self.histograms("handler_run_seconds", "How long events ran.", of, |h| &h.run);
+        self.histograms("handler_run_seconds", "How long events ran.", of, |h| {
+            &h.run
+        });
         let help = "How long events waited from their post to their run.";
         self.histograms("handler_wait_seconds", help, of, |h| &h.wait);
         self.waiting(&of.waiting);
@@ -102,7 +107,11 @@ impl Prometheus {
         of: &Snapshot,
         which: fn(&HandlerMetrics) -> &Histogram,
     ) {
-        self.family(name, &format!("{help} Estimated from samples."), "histogram");
+        self.family(
+            name,
+            &format!("{help} Estimated from samples."),
+            "histogram",
+        );
         let known = || of.handlers.iter().filter(|h| which(h).samples() > 0);
         for handler in known() {
             let (histogram, handler) = (which(handler), escaped(handler.name));
@@ -137,8 +146,7 @@ impl Prometheus {
         self.family("waiting_seconds", help, "gauge");
         for (rank, one) in waiting.iter().enumerate() {
             let (handler, pinned) = (escaped(one.handler), u8::from(one.is_pinned));
-            let label =
-                format!("{{rank=\"{rank}\",handler=\"{handler}\",pinned=\"{pinned}\"}}");
+            let label = format!("{{rank=\"{rank}\",handler=\"{handler}\",pinned=\"{pinned}\"}}");
             self.sample("waiting_seconds", &label, one.age.as_secs_f64());
         }
         let help = "Their colors; none of one that is new.";

@@ -48,7 +48,9 @@ impl Mark {
     /// How long ago it was posted.
     fn waited_cycles(&self, now_cycles: u64) -> u64 {
         let since = self.packed >> CYCLES_SHIFT << CYCLES_SHIFT;
-        let waited = (now_cycles << CYCLES_SHIFT).wrapping_sub(since).cast_signed();
+        let waited = (now_cycles << CYCLES_SHIFT)
+            .wrapping_sub(since)
+            .cast_signed();
         // The counters of two cores may differ a little.
         (waited.max(0) >> CYCLES_SHIFT).cast_unsigned()
     }

@@ -302,10 +302,15 @@ fn a_subscriber_may_post() {
     });
     let rt = runtime(2);
     *COLOR.lock().expect("no panic") = Some(rt.new_color());
-    let own = COLOR.lock().expect("no panic").clone().expect("it is there");
+    let own = COLOR
+        .lock()
+        .expect("no panic")
+        .clone()
+        .expect("it is there");
     span!("posting").in_scope(|| {
         for _ in 0..50 {
-            rt.new_color().post_or_shed(|_, cx| cx.post_or_shed(|_, _| ()));
+            rt.new_color()
+                .post_or_shed(|_, cx| cx.post_or_shed(|_, _| ()));
             own.post_or_shed(|_, cx| cx.post_parallel(|_, _| ()));
             own.spawn(async {}).wait().expect("it runs");
         }
