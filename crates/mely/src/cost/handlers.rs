@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use mely_sched::{
     COST_UNKNOWN_CYCLES, Ewma, Heuristics, LONG_EVENT_CYCLES, Penalty, SHORT_EVENT_CYCLES,
-    time_left_cycles,
+    WAKE_COST_CYCLES, time_left_cycles,
 };
 
 use crate::cost::counters::Count;
@@ -141,6 +141,14 @@ impl Costs {
     #[inline]
     pub(crate) fn manner(&self, id: HandlerId) -> Manner {
         self.known[id.index()].manner.get()
+    }
+
+    /// Whether an event of the handler takes less than it would take to have it run by another
+    /// worker, wherever it runs.
+    pub(crate) fn is_light(&self, id: HandlerId) -> bool {
+        let mean = self.cost_cycles(&self.known[id.index()]);
+        let is_light = mean.is_some_and(|mean| u64::from(mean) < WAKE_COST_CYCLES);
+        is_light && self.manner(id) != Manner::WithCare && self.penalty(id) == Penalty::NONE
     }
 
     /// Whether this worker has looked the handler up.

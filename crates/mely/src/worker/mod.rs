@@ -16,6 +16,7 @@ mod steal;
 mod thread;
 mod traced;
 mod turn;
+mod within;
 
 use core::cell::{Cell, RefCell};
 use core::mem::ManuallyDrop;
@@ -25,8 +26,11 @@ use mely_sched::{CoreQueue, Ewma, ReadyColor, Ticketed, Worthiness};
 
 pub(crate) use self::frame::Frame;
 use self::steal::LOOK_BESIDE_TURNS;
-pub(crate) use self::thread::{new_color, note_awaits, run_worker, with_any_current, with_current};
+pub(crate) use self::thread::{
+    new_color, note_awaits, note_called, run_called, run_worker, with_any_current, with_current,
+};
 use self::traced::WorkerTracer;
+use self::within::Within;
 use crate::cell::Here;
 use crate::cost::handlers::Costs;
 use crate::event::{Event, NodePool};
@@ -101,6 +105,7 @@ pub(crate) struct Worker {
     drops_of_poisoned: Cell<bool>,
     /// The mark of the task that is being polled; null if none is, or one without a mark.
     polled: Cell<*const ()>,
+    within: Within,
     next_ticket: Cell<u64>,
     /// Turns until one event is timed, and how many were.
     until_sample: Cell<(u32, u32)>,
@@ -152,6 +157,7 @@ impl Worker {
             running: Running::default(),
             ran: Cell::new(0),
             polled: Cell::new(ptr::null()),
+            within: Within::default(),
             next_ticket: Cell::new(0),
             until_sample: Cell::new((1, 0)),
             until_poll_cycles: Cell::new(POLL_INTERVAL_CYCLES),
@@ -251,7 +257,7 @@ impl Worker {
 
     /// Puts a color that has become ready where it belongs.
     fn schedule(&self, color: OwnedColor) {
-        if color.home() == self.index {
+        if color.home() == self.index || self.keeps_called(&color) {
             self.make_ready(Ready::Color(color));
         } else {
             self.shared.send(color);
