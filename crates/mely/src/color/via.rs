@@ -113,7 +113,8 @@ impl<T: Send + 'static> WithHandler<'_, T> {
                     if let Err(refusal) = shared.admit(poster, || room.take(color)) {
                         return Err(not_admitted(color, refusal, event));
                     }
-                    let posted = shared.post_from_outside(color, self.unweighed(event));
+                    let event = self.unweighed(event);
+                    let posted = worker::post_from_outside(shared, color, event);
                     if let Err(stopped) = posted {
                         shared.count_shed(poster);
                         // SAFETY: as above.
