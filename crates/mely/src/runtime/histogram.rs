@@ -17,10 +17,10 @@ use crate::cost::durations::{Durations, INTERVALS, end_ns};
 ///
 /// ```
 /// let rt = mely::Runtime::builder().workers(1).build()?;
-/// let color = rt.fresh_color();
+/// let color = rt.new_color();
 /// static STEP: mely::Handler = mely::Handler::new("step");
-/// (0..1000).for_each(|_| color.via(&STEP).post(|_, _| ()));
-/// rt.settle();
+/// (0..1000).for_each(|_| color.with_handler(&STEP).post_or_shed(|_, _| ()));
+/// rt.wait_idle();
 /// let metrics = rt.metrics();
 /// let run = metrics.handler("step").map(|step| &step.run).expect("it has run");
 /// assert!(run.samples() > 0 && run.quantile(0.5) <= run.quantile(1.0));

@@ -18,15 +18,15 @@ const WAITING_MAX: usize = 16;
 ///
 /// ```
 /// let rt = mely::Runtime::builder().workers(1).build()?;
-/// let color = rt.fresh_color();
+/// let color = rt.new_color();
 /// let (entered, enters) = std::sync::mpsc::channel();
 /// let (leave, leaves) = std::sync::mpsc::channel::<()>();
 /// color.post(move |_, _| {
 ///     entered.send(()).ok();
 ///     leaves.recv().ok();
-/// });
+/// })?;
 /// enters.recv()?;
-/// color.post(|_, _| ()); // behind it
+/// color.post(|_, _| ())?; // behind it
 /// let waiting = rt.metrics().waiting;
 /// assert_eq!(waiting[0].color, Some(color.id()));
 /// drop(leave);

@@ -38,3 +38,4 @@ mod task_states;
 mod tasks;
 mod timers;
 mod trace;
+mod waits;
