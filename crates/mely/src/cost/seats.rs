@@ -58,9 +58,7 @@ impl Seats {
             .find(is_free)?;
         // Acquire pairs with the release in `leave`.
         let since = &self.since[seat];
-        since
-            .compare_exchange(FREE, TAKEN, Acquire, Relaxed)
-            .ok()?;
+        since.compare_exchange(FREE, TAKEN, Acquire, Relaxed).ok()?;
         self.last.store(seat, Relaxed);
         // Release pairs with the fence in `look`: who reads what follows reads that it is taken.
         fence(Release);

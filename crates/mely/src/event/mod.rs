@@ -347,14 +347,22 @@ where
         drop: Self::drop_as::<Payload<T, F>>,
         kind: Kind::of::<F>,
         is_control: F::IS_CONTROL,
-        held: if F::HELD.is_some() { Some(Self::held_inline) } else { None },
+        held: if F::HELD.is_some() {
+            Some(Self::held_inline)
+        } else {
+            None
+        },
     };
     const BOXED: &'static VTable = &VTable {
         run: Self::run_boxed,
         drop: Self::drop_as::<Box<Payload<T, F>>>,
         kind: Kind::of::<F>,
         is_control: F::IS_CONTROL,
-        held: if F::HELD.is_some() { Some(Self::held_boxed) } else { None },
+        held: if F::HELD.is_some() {
+            Some(Self::held_boxed)
+        } else {
+            None
+        },
     };
 
     unsafe fn run_inline(event: Event, pool: &NodePool, place: Place<'_>) {

@@ -9,7 +9,7 @@ use crate::cost::durations::{Durations, INTERVALS, end_ns};
 /// is bounded, and what is told of a duration is too high by a quarter at the most.
 ///
 /// It is made of samples. A post is noted with a probability that falls as posts come faster, so
-/// that each worker notes one in 25 µs or so; where few come, all are noted. A noted one stands
+/// that each worker notes one in 50 µs or so; where few come, all are noted. A noted one stands
 /// for one by that probability of them, so that counts and sums are right on average: a share
 /// `p` of the events is off by `√(p (1 - p) / n)` or so for [`n`](Self::samples) samples, which
 /// makes of 1 % of 1000 samples 0.7 to 1.3 %. Which post is noted is chosen at random; what
@@ -61,7 +61,9 @@ impl Histogram {
 
     /// The mean; `None` if there is nothing.
     pub fn mean(&self) -> Option<Duration> {
-        self.sum_ns.checked_div(self.count()).map(Duration::from_nanos)
+        self.sum_ns
+            .checked_div(self.count())
+            .map(Duration::from_nanos)
     }
 
     /// So large a part of the events took no longer than this, the end of an interval: 0.5

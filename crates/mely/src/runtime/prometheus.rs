@@ -71,7 +71,9 @@ impl Prometheus {
                 self.sample(name, &label, count(handler));
             }
         }
-        self.histograms("handler_run_seconds", "How long events ran.", of, |h| &h.run);
+        self.histograms("handler_run_seconds", "How long events ran.", of, |h| {
+            &h.run
+        });
         let help = "How long events waited from their post to their run.";
         self.histograms("handler_wait_seconds", help, of, |h| &h.wait);
         self.waiting(&of.waiting);
@@ -102,7 +104,11 @@ impl Prometheus {
         of: &Snapshot,
         which: fn(&HandlerMetrics) -> &Histogram,
     ) {
-        self.family(name, &format!("{help} Estimated from samples."), "histogram");
+        self.family(
+            name,
+            &format!("{help} Estimated from samples."),
+            "histogram",
+        );
         let known = || of.handlers.iter().filter(|h| which(h).samples() > 0);
         for handler in known() {
             let (histogram, handler) = (which(handler), escaped(handler.name));
@@ -137,8 +143,7 @@ impl Prometheus {
         self.family("waiting_seconds", help, "gauge");
         for (rank, one) in waiting.iter().enumerate() {
             let (handler, pinned) = (escaped(one.handler), u8::from(one.is_pinned));
-            let label =
-                format!("{{rank=\"{rank}\",handler=\"{handler}\",pinned=\"{pinned}\"}}");
+            let label = format!("{{rank=\"{rank}\",handler=\"{handler}\",pinned=\"{pinned}\"}}");
             self.sample("waiting_seconds", &label, one.age.as_secs_f64());
         }
         let help = "Their colors; none of one that is new.";

@@ -12,7 +12,7 @@ use super::{Frame, Worker};
 use crate::cost::sampler::{NOTES, RARITY_MAX, Rarity, Sampler};
 use crate::cost::seats::{Seats, Sitter};
 use crate::event::handler::{HandlerId, resolve};
-use crate::event::{Call, Event, Place, StatePtr};
+use crate::event::{Call, Event, NodePool, Place, StatePtr};
 use crate::shared::{ColorRef, Shared};
 
 /// How rare noted posts of a thread outside may become: one in 64. It may pause at any time,
@@ -48,7 +48,9 @@ impl Mark {
     /// How long ago it was posted.
     fn waited_cycles(&self, now_cycles: u64) -> u64 {
         let since = self.packed >> CYCLES_SHIFT << CYCLES_SHIFT;
-        let waited = (now_cycles << CYCLES_SHIFT).wrapping_sub(since).cast_signed();
+        let waited = (now_cycles << CYCLES_SHIFT)
+            .wrapping_sub(since)
+            .cast_signed();
         // The counters of two cores may differ a little.
         (waited.max(0) >> CYCLES_SHIFT).cast_unsigned()
     }
@@ -83,7 +85,7 @@ impl Call<()> for Noted {
         let _run = Run::begin(worker, &mark);
         drop(mark);
         // SAFETY: passed on from the caller: where this event is run, that one was posted to.
-        unsafe { event.run(&worker.nodes, place) };
+        unsafe { worker.run_held(event, place) };
     }
 }
 
@@ -124,6 +126,7 @@ impl Drop for Run<'_> {
 /// What is to be known of a post that is noted.
 struct Post<'a> {
     shared: &'a Shared,
+    nodes: Option<&'a NodePool>,
     sampler: &'a Sampler,
     seats: &'a Arc<Seats>,
     color: u64,
@@ -151,7 +154,7 @@ impl Post<'_> {
             index: resolved(&event).index(),
         });
         let mark = Mark::new(since_cycles, rarity, seat.map(|seat| (seat, self.seats)));
-        let noted = event.held_by(None, |event| Noted { mark, event });
+        let noted = event.held_by(self.nodes, |event| Noted { mark, event });
         post(noted).map_err(|refused| {
             // SAFETY: it was made of that just now, and `post` gives back what it was given.
             unsafe { refused.into_call::<(), Noted>() }.event
@@ -189,6 +192,7 @@ pub(crate) fn post_from_outside(
     OUTSIDE.with(|sampler| {
         let noted = Post {
             shared,
+            nodes: None,
             sampler,
             seats: &shared.outside_seats,
             color: color.id(),
@@ -227,6 +231,7 @@ impl Worker {
         }
         let noted = Post {
             shared: &self.shared,
+            nodes: Some(&self.nodes),
             sampler: &self.sampler,
             seats: &self.remote().seats,
             color,

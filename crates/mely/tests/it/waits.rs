@@ -199,7 +199,10 @@ fn what_waits_now_is_seen_with_its_color_until_it_goes() {
         let metrics = rt.metrics();
         assert_eq!(metrics.waiting, []);
         let events = |handler: &str| metrics.handler(handler).map(|h| h.events);
-        assert_eq!((events("waits::Pinned"), events("waits::Queued")), (None, Some(3)));
+        assert_eq!(
+            (events("waits::Pinned"), events("waits::Queued")),
+            (None, Some(3))
+        );
     });
 }
 
