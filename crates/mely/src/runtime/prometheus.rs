@@ -46,6 +46,9 @@ impl Prometheus {
             "Measured cost of a steal.",
             of.steal_cost_cycles,
         );
+        let help = "Cycles a second of the counter that all cycles here are of.";
+        self.family("cycles_per_second", help, "gauge");
+        self.sample("cycles_per_second", "", of.cycles_per_second);
         for (name, help, count) in WORKER_COUNTERS {
             self.family(name, help, "counter");
             for (at, worker) in of.workers.iter().enumerate() {
