@@ -25,10 +25,13 @@ fn answers(answers: Vec<String>) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
     std::thread::spawn(move || {
-        for answer in answers {
-            let (mut stream, _) = listener.accept().unwrap();
+        let (mut listener, count) = (Some(listener), answers.len());
+        for (at, answer) in answers.into_iter().enumerate() {
+            let (mut stream, _) = listener.as_ref().unwrap().accept().unwrap();
             let mut lines = BufReader::new(stream.try_clone().unwrap()).lines();
             while lines.next().is_some_and(|line| line.unwrap() != "") {}
+            // Who has the last answer finds nobody there.
+            listener = listener.filter(|_| at + 1 < count);
             stream.write_all(answer.as_bytes()).unwrap();
         }
     });

@@ -25,6 +25,7 @@ mod metrics;
 mod net;
 mod net_faults;
 mod no_sleep;
+mod noted;
 mod panics;
 mod penalties;
 mod poison;

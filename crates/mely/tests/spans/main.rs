@@ -1,6 +1,7 @@
 //! Events run inside the span that they were posted in.
 
 mod recorder;
+mod ways;
 
 use std::future::poll_fn;
 use std::sync::atomic::AtomicU32;
