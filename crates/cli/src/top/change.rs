@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use super::advice::{self, Advice};
 use super::look::{Durations, HandlerLook, Look, Values, Waiting};
 
 /// What a program did between two looks.
@@ -21,7 +20,6 @@ pub(super) struct Change {
     pub(super) handlers: Vec<HandlerChange>,
     /// Longest first.
     pub(super) waiting: Vec<Waiting>,
-    pub(super) advice: Vec<Advice>,
 }
 
 #[derive(Debug)]
@@ -108,7 +106,6 @@ impl Change {
             workers: Vec::new(),
             handlers: Vec::new(),
             waiting: now.waiting.clone(),
-            advice: Vec::new(),
         };
         for (&worker, values) in &now.workers {
             let before = before.and_then(|look| look.workers.get(&worker));
@@ -120,7 +117,6 @@ impl Change {
             change.workers.push(WorkerChange::of(worker, &pair));
         }
         change.handlers = handlers(before, now, seconds, cycles_per_second);
-        change.advice = advice::of(&change);
         change
     }
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::advice::Advice;
+use super::advice::{self, Advice};
 use super::change::{Change, HandlerChange, WorkerChange};
 use super::look::{Durations, Waiting};
 
@@ -17,7 +17,7 @@ pub(super) fn of(change: &Change) -> String {
         "workers": change.workers.iter().map(worker).collect::<Vec<_>>(),
         "handlers": change.handlers.iter().map(handler).collect::<Vec<_>>(),
         "waiting": change.waiting.iter().map(waiting).collect::<Vec<_>>(),
-        "advice": change.advice.iter().map(advice).collect::<Vec<_>>(),
+        "advice": advice::of(change).iter().map(one_advice).collect::<Vec<_>>(),
     });
     format!("{object}\n")
 }
@@ -71,7 +71,7 @@ fn waiting(of: &Waiting) -> Value {
     })
 }
 
-fn advice(of: &Advice) -> Value {
+fn one_advice(of: &Advice) -> Value {
     let mut object = json!({ "advice": of.word(), "text": of.text() });
     match of {
         Advice::Pin { handler, loss, .. } => {

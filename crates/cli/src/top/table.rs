@@ -1,6 +1,6 @@
 //! What `mely top` shows to people.
 
-use super::advice::Advice;
+use super::advice::{self, Advice};
 use super::change::{Change, HandlerChange, WorkerChange};
 use super::look::Waiting;
 use super::screen::{Rows, Style};
@@ -55,7 +55,7 @@ impl Room {
 }
 
 pub(super) fn of(change: &Change, source: &str, style: &Style) -> String {
-    let advice = advice_lines(&change.advice, style);
+    let advice = advice_lines(&advice::of(change), style);
     let room = Room::of(change, style.rows, advice.len());
     let mut text = clipped(&title(change, source), style) + "\n";
     let workers = change.workers.iter().take(room.workers).map(worker_row);

@@ -181,8 +181,7 @@ impl Event {
         hold: impl FnOnce(Self) -> C,
     ) -> Self {
         let (handler, weight) = (self.node().handler, self.node().weight.get());
-        let nothing = StatePtr::dangling();
-        Self::new(pool, handler, weight, nothing, hold(self))
+        Self::new(pool, handler, weight, StatePtr::dangling(), hold(self))
     }
 
     /// Runs the closure on its state; the node goes to `pool`, that of the worker,
