@@ -241,6 +241,8 @@ impl Worker {
     }
 
     /// Notes the next post soon if none has been noted for long.
+    // Out of line, here and below: where events are run, registers are scarce.
+    #[inline(never)]
     pub(super) fn look_at_notes(&self) {
         if NOTES {
             let every_cycles = self.shared.rate.noted_every_cycles;
@@ -249,6 +251,7 @@ impl Worker {
     }
 
     /// Notes how long `park` takes, and meanwhile that the worker sleeps.
+    #[inline(never)]
     pub(super) fn timed_park(&self, park: impl FnOnce()) {
         if !NOTES {
             return park();
