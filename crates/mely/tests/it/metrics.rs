@@ -70,7 +70,7 @@ fn every_line_of_the_text_format_is_well_formed() {
                 match (is_part, part) {
                     (true, "bucket") => buckets.push((value, series.contains("le=\"+Inf\""))),
                     (true, "count") => {
-                        let rising = buckets.drain(..).collect::<Vec<_>>();
+                        let rising = std::mem::take(&mut buckets);
                         assert!(rising.is_sorted_by_key(|(count, _)| *count), "{rising:?}");
                         assert_eq!(rising.last(), Some(&(value, true)), "{line}");
                     }
