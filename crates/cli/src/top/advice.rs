@@ -1,6 +1,6 @@
 //! Which handlers and colors to pin, and which not: the rules are in the help of the command.
 
-use super::change::{Change, HandlerChange};
+use super::change::{Change, HandlerChange, WorkerChange};
 
 /// How much slower an event must run right after its color moved.
 const PENALTY_MIN: f64 = 2.0;
@@ -97,8 +97,12 @@ fn to_pin(handler: &HandlerChange, steal_seconds: f64) -> Option<Advice> {
 }
 
 fn to_unpin(change: &Change) -> Option<Advice> {
-    let sleeps = |busy: Option<f64>| busy.is_some_and(|busy| 1.0 - busy >= SLEPT_MIN);
-    let sleeper = change.workers.iter().find(|worker| sleeps(worker.busy))?;
+    // It sleeps now, too: not the one that the color is pinned to, which has an event to run.
+    let sleepers = change.workers.iter().filter(|worker| worker.sleeps);
+    let idle = |worker: &WorkerChange| worker.busy.map_or(0.0, |busy| 1.0 - busy);
+    let sleeper = sleepers
+        .filter(|worker| idle(worker) >= SLEPT_MIN)
+        .max_by(|a, b| idle(a).total_cmp(&idle(b)))?;
     let waits = change.waiting.iter();
     let longest = waits
         .filter(|one| one.is_pinned && one.seconds >= WAIT_MIN)

@@ -40,7 +40,7 @@ const INTERVAL_MIN: Duration = Duration::from_millis(50);
 /// colors spread over the workers, or `Handler::penalty`, which leaves it to the scheduler.
 ///
 /// UNPIN a color if it is pinned, and one of its events has waited for 100 ms while another
-/// worker slept for half of the time: `ColorOptions::start_on`.
+/// worker sleeps, and slept for half of the time: `ColorOptions::start_on`.
 ///
 /// Misses of caches are not shown: the runtime reads no hardware counters.
 #[derive(Args)]

@@ -50,11 +50,14 @@ fn program(n: u64) -> String {
          mely_steal_cost_cycles 1000\n\
          mely_worker_slept_seconds_total{{worker=\"0\"}} 0\n\
          mely_worker_slept_seconds_total{{worker=\"1\"}} {}\n\
-         mely_worker_sleeps{{worker=\"1\"}} 1\n\
+         mely_worker_sleeps{{worker=\"1\"}} 0\n\
+         mely_worker_slept_seconds_total{{worker=\"2\"}} {}\n\
+         mely_worker_sleeps{{worker=\"2\"}} 1\n\
          mely_worker_steals_total{{worker=\"1\"}} {n}\n\
          mely_waiting_seconds{{rank=\"0\",handler=\"Log\",pinned=\"1\"}} 0.5\n\
          mely_waiting_color{{rank=\"0\"}} 77\n\
          mely_waiting_seconds{{rank=\"1\",handler=\"Else\",pinned=\"0\"}} 0.4\n",
+        1_000 * n,
         1_000 * n,
         1_000 * n,
     );
@@ -143,6 +146,7 @@ fn what_to_pin_is_told_by_the_rule() {
     for words in [
         "PIN Touchy: ",
         "UNPIN color 77: ",
+        "worker 2",
         "ColorOptions::pin_to",
         "... and 2 more handlers",
         "1.41 µs",
