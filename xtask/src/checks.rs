@@ -49,10 +49,25 @@ pub(crate) fn tidy() -> Step {
 }
 
 /// Clippy also holds the length of functions; clippy.toml has the limit.
+const LINTS: &[&str] = &["--", "-D", "warnings", "-D", "clippy::too_many_lines"];
+
+/// What is compiled with spans only.
+const SPANS: &[&str] = &["-p", "mely", "--features", "tracing"];
+
 pub(crate) fn clippy() -> Step {
-    let lints = ["--", "-D", "warnings", "-D", "clippy::too_many_lines"];
-    let args = [&["clippy", "--workspace", "--all-targets"][..], &lints].concat();
+    let args = [&["clippy", "--workspace", "--all-targets"], LINTS].concat();
     Step::check("clippy", Call::cargo(&args))
+}
+
+pub(crate) fn spans_clippy() -> Step {
+    let args = [&["clippy", "--all-targets"], SPANS, LINTS].concat();
+    Step::check("spans-clippy", Call::cargo(&args))
+}
+
+/// All that is tested of the runtime, with spans.
+pub(crate) fn spans() -> Step {
+    let args = [&["test", "--no-fail-fast"], SPANS, &["--tests"]].concat();
+    Step::tests("spans", Call::cargo(&args))
 }
 
 /// One run tells of every test that fails, not only of the first binary's.
@@ -174,7 +189,7 @@ pub(crate) fn stress() -> Step {
 }
 
 pub(crate) fn lint() -> Vec<Step> {
-    vec![fmt(), tidy(), clippy(), rustdoc()]
+    vec![fmt(), tidy(), clippy(), spans_clippy(), rustdoc()]
 }
 
 #[cfg(test)]

@@ -40,7 +40,9 @@ fn steps(install: bool) -> Vec<Step> {
         checks::fmt(),
         checks::tidy(),
         checks::clippy(),
+        checks::spans_clippy(),
         checks::unit_and_doc_tests(),
+        checks::spans(),
         checks::rustdoc(),
         checks::guide(install),
     ]);
@@ -61,8 +63,20 @@ mod tests {
     #[test]
     fn the_gate_goes_from_cheap_to_dear() {
         let all = [
-            "packages", "fmt", "tidy", "clippy", "tests", "doc", "guide", "oldest", "arm",
-            "arm-asm", "miri", "loom",
+            "packages",
+            "fmt",
+            "tidy",
+            "clippy",
+            "spans-clippy",
+            "tests",
+            "spans",
+            "doc",
+            "guide",
+            "oldest",
+            "arm",
+            "arm-asm",
+            "miri",
+            "loom",
         ];
         assert_eq!(names(true), all);
         assert_eq!(names(false), all[1..]);

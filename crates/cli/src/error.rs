@@ -27,6 +27,8 @@ pub(crate) enum CliError {
         path: PathBuf,
         source: mely_trace::Error,
     },
+    /// A program cannot be watched.
+    Top { source: String, what: String },
     /// A benchmark could not be run.
     Bench(mely_bench::Error),
     /// A job of the simulator failed.
@@ -63,6 +65,7 @@ impl fmt::Display for CliError {
             }
             Self::Server(error) => write!(f, "{error}"),
             Self::Runtime(error) => write!(f, "{error}"),
+            Self::Top { source, what } => write!(f, "{source}: {what}"),
             Self::Trace { path, source } => write!(f, "{}: {source}", path.display()),
             Self::Sim(error) => write!(f, "{error}"),
             Self::Bench(error) => write!(f, "{error}"),

@@ -4,6 +4,7 @@ mod completions;
 mod error;
 mod man;
 mod progress;
+mod top;
 mod topology;
 mod trace;
 mod units;
@@ -24,6 +25,7 @@ struct Cli {
 #[derive(Subcommand)]
 enum Job {
     Web(Box<web::WebArgs>),
+    Top(top::TopArgs),
     Topology(topology::TopologyArgs),
     #[command(subcommand)]
     Trace(trace::TraceJob),
@@ -41,6 +43,7 @@ impl Job {
     fn run(self) -> Result<(), CliError> {
         match self {
             Job::Web(args) => args.run(),
+            Job::Top(args) => args.run(),
             Job::Topology(args) => args.run(),
             Job::Trace(job) => job.run(),
             Job::Bench(bench) => mely_bench::run(&bench).map_err(CliError::from),

@@ -33,7 +33,10 @@
 //! | end a color, or many and their tasks together | [`Colored::stop`], [`Group`] |
 //! | refer to a color without keeping it | [`WeakColored`] |
 //! | serve sockets | [`net`] |
-//! | see what happens | [`Handle::metrics`], [`Handler`] |
+//! | see what happens, and how long what waits and runs | [`Handle::metrics`], [`Handler`], [`Histogram`], [`Waiting`] |
+//!
+//! With the feature `tracing` an event runs inside the span of the `tracing` crate that it was
+//! posted in; `docs/guide` has the rules. Without it nothing of that is left in a program.
 //!
 //! The ideas come from *Efficient Workstealing for Multicore Event-Driven Systems*
 //! (ICDCS 2010) and *Vol de tâches efficace pour systèmes événementiels multi-cœurs* (CFSE
@@ -85,7 +88,9 @@ pub use runtime::builder::Builder;
 pub use runtime::ending::{ShutdownError, ShutdownReport};
 pub use runtime::error::BuildError;
 pub use runtime::handle::Handle;
+pub use runtime::histogram::Histogram;
 pub use runtime::metrics::{Events, HandlerMetrics, Snapshot, WorkerMetrics};
+pub use runtime::waiting::Waiting;
 pub use shared::config::{ReactorKind, StallReport};
 pub use shared::timers::Timer;
 pub use trace::TraceReport;

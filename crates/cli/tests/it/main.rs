@@ -7,5 +7,6 @@ mod replay;
 mod servers;
 mod sim;
 mod sim_same;
+mod top;
 mod trace;
 mod web;

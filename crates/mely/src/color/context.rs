@@ -8,6 +8,7 @@ use std::time::Instant;
 
 use crate::color::error::PostError;
 use crate::color::refused::{given_back, not_admitted};
+use crate::color::spans::Inside;
 use crate::event::handler::Handler;
 use crate::event::{Call, Place, StatePtr};
 use crate::machine::panics::drop_refused;
@@ -291,9 +292,10 @@ fn post_parallel_as<F>(frame: &Frame<'_>, handler: Option<&'static Handler>, eve
 where
     F: FnOnce(&mut (), &mut Context<'_, ()>) + Send + 'static,
 {
+    let inside = Inside::here();
     frame.worker.post_fresh(|worker| {
         let state = StatePtr::dangling();
-        worker.event(handler, state, event)
+        inside.around(Some(worker), worker.event(handler, state, event))
     });
 }
 
@@ -309,6 +311,7 @@ where
     F: FnOnce(&mut T, &mut Context<'_, T>) + Send + 'static,
 {
     let Frame { worker, color } = *frame;
+    let mut inside = Inside::here();
     let admitted = worker
         .shared()
         .admit(worker.handler_poster(), || color.reserve());
@@ -316,7 +319,8 @@ where
         return Err(not_admitted(&color.borrow(), refusal, event));
     }
     let event = worker.event(handler, state, event);
-    worker.post_to_running(color, event).map_err(|stopped| {
+    let post = |event| worker.post_to_running(color, event);
+    inside.carry(Some(worker), event, post).map_err(|stopped| {
         worker.shared().count_shed(worker.handler_poster());
         // SAFETY: it was made with that just now.
         unsafe { given_back::<T, F>(&color.borrow(), stopped) }

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::{Colored, WeakColored, WithHandler};
 use crate::color::context::Context;
+use crate::color::spans::Inside;
 use crate::event::Event;
 use crate::event::handler::Handler;
 use crate::machine::panics::drop_safely;
@@ -17,6 +18,7 @@ pub(super) struct Every<T, F> {
     target: WeakColored<T>,
     handler: Option<&'static Handler>,
     period: Duration,
+    inside: Inside,
     call: F,
 }
 
@@ -30,6 +32,7 @@ where
             target: posts.target.downgrade(),
             handler: posts.handler,
             period,
+            inside: Inside::here(),
             call,
         }
     }
@@ -97,7 +100,8 @@ where
         // Cancelled meanwhile, it does not begin.
         self.began = self.timer.begin_on(cx.worker());
         if let Some(every) = self.every.as_mut().filter(|_| self.began) {
-            (every.call)(state, cx);
+            let Every { inside, call, .. } = &mut **every;
+            inside.run(|| call(state, cx));
         }
     }
 }

@@ -11,6 +11,7 @@ pub(crate) mod refused;
 pub(crate) mod reply;
 pub(crate) mod room;
 pub(crate) mod section;
+mod spans;
 pub(crate) mod state;
 mod stop;
 pub(crate) mod task;

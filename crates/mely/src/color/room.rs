@@ -9,6 +9,7 @@ use super::{Colored, WithHandler};
 use crate::cell::room::Room;
 use crate::color::context::{Context, Control};
 use crate::color::error::PostError;
+use crate::color::spans::Inside;
 use crate::event::handler::Handler;
 use crate::shared::{ColorRef, Phase};
 use crate::worker;
@@ -84,7 +85,8 @@ impl<T: Send + 'static> WithHandler<'_, T> {
         F: FnOnce(&mut T, &mut Context<'_, T>) + Send + 'static,
     {
         let named = self.or_of::<F>();
-        let posted = named.post_with_room(Room::Control, Control(event));
+        let (inside, event) = (&mut Inside::here(), Control(event));
+        let posted = named.post_with_room(inside, Room::Control, event);
         posted.map_err(|refused| refused.map(|Control(event)| event))
     }
 
@@ -96,6 +98,7 @@ impl<T: Send + 'static> WithHandler<'_, T> {
         PostWhenRoom {
             target: self.target.clone(),
             handler: self.handler,
+            inside: Inside::here(),
             event: Some(event),
             ticket: None,
         }
@@ -108,6 +111,8 @@ impl<T: Send + 'static> WithHandler<'_, T> {
 pub struct PostWhenRoom<T, F> {
     target: Colored<T>,
     handler: Option<&'static Handler>,
+    /// The span that it is posted in, whoever polls this.
+    inside: Inside,
     event: Option<F>,
     /// Its place among those who wait.
     ticket: Option<u64>,
@@ -151,7 +156,7 @@ where
             target: &self.target,
             handler: self.handler,
         };
-        match target.post(event) {
+        match target.post_with_room(&mut self.inside, Room::IfAny, event) {
             Err(PostError::Full(event)) if !never => {
                 self.event = Some(event);
                 None

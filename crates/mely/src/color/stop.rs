@@ -3,6 +3,7 @@
 use super::{Color, Colored};
 use crate::cell::room::Room;
 use crate::color::context::Context;
+use crate::color::spans::Inside;
 use crate::machine::panics::drop_refused;
 use crate::shared::colors::POLL_COLOR;
 use crate::worker::{self, Worker};
@@ -63,7 +64,9 @@ impl<T: Send + 'static> Colored<T> {
                 let stops = Stops(self.color());
                 // While the runtime drains, too: what was accepted before runs.
                 let last = move |(): &mut (), _: &mut Context<'_>| drop(stops);
-                let posted = self.color().unnamed().post_with_room(Room::Last, last);
+                let color = self.color();
+                let nothing = &mut Inside::nothing();
+                let posted = color.unnamed().post_with_room(nothing, Room::Last, last);
                 _ = posted.map_err(drop_refused);
             }
         }

@@ -15,6 +15,7 @@ use super::{Color, Colored};
 use crate::cell::lives::EndsWithColor;
 use crate::color::error::CallError;
 use crate::color::reply::{self, Answerer, Reply};
+use crate::color::spans::Inside;
 use crate::event::handler::{Handler, HandlerOf};
 use crate::machine::panics::{call_safely, drop_refused, drop_safely, message_of};
 use crate::machine::probe;
@@ -274,6 +275,7 @@ where
     Fut::Output: Send + 'static,
 {
     let (answerer, reply) = reply::channel(color.color_ref().shared().number);
+    let future = Inside::here().instrument(future);
     let work = Work(Box::pin(future) as Boxed<_>, answerer);
     let task = Arc::new(Task {
         color,

@@ -9,10 +9,10 @@ use crate::color::context::Context;
 use crate::color::error::{CallError, PostError};
 use crate::color::refused::{given_back, not_admitted};
 use crate::color::reply::{self, Reply};
+use crate::color::spans::Inside;
 use crate::event::handler::{Handler, HandlerOf, Weight};
 use crate::event::{Call, Event};
 use crate::machine::panics::drop_refused;
-
 use crate::shared::admission::Poster;
 use crate::shared::timers::Timer;
 use crate::worker::{self, Worker};
@@ -46,7 +46,7 @@ impl<T: Send + 'static> WithHandler<'_, T> {
     where
         F: FnOnce(&mut T, &mut Context<'_, T>) + Send + 'static,
     {
-        self.post_with_room(Room::IfAny, event)
+        self.post_with_room(&mut Inside::here(), Room::IfAny, event)
     }
 
     /// See [`Colored::post_or_shed`].
@@ -68,17 +68,23 @@ impl<T: Send + 'static> WithHandler<'_, T> {
         }
     }
 
-    /// Posts what comes only once, to a full color too.
+    /// Posts what comes only once, to a full color too, and is of no span: who happens to post
+    /// it did not make it.
     pub(crate) fn post_always<F>(&self, event: F) -> bool
     where
         F: FnOnce(&mut T, &mut Context<'_, T>) + Send + 'static,
     {
-        let posted = self.post_with_room(Room::Always, event);
+        let posted = self.post_with_room(&mut Inside::nothing(), Room::Always, event);
         posted.map_err(drop_refused).is_ok()
     }
 
     #[inline]
-    pub(super) fn post_with_room<F>(&self, room: Room, event: F) -> Result<(), PostError<F>>
+    pub(super) fn post_with_room<F>(
+        &self,
+        inside: &mut Inside,
+        room: Room,
+        event: F,
+    ) -> Result<(), PostError<F>>
     where
         F: Call<T>,
     {
@@ -102,7 +108,8 @@ impl<T: Send + 'static> WithHandler<'_, T> {
                     // While the event is made, the color comes from wherever it is.
                     color.prefetch_for_post();
                     let event = worker.event(self.handler, self.target.state, event);
-                    if let Err(stopped) = worker.post(color, event) {
+                    let post = |event| worker.post(color, event);
+                    if let Err(stopped) = inside.carry(Some(worker), event, post) {
                         worker.shared().count_shed(worker.poster());
                         // SAFETY: it was made with that just now.
                         return Err(unsafe { given_back::<T, F>(color, stopped) });
@@ -113,8 +120,9 @@ impl<T: Send + 'static> WithHandler<'_, T> {
                     if let Err(refusal) = shared.admit(poster, || room.take(color)) {
                         return Err(not_admitted(color, refusal, event));
                     }
-                    let posted = shared.post_from_outside(color, self.unweighed(event));
-                    if let Err(stopped) = posted {
+                    let event = self.unweighed(event);
+                    let post = |event| worker::post_from_outside(shared, color, event);
+                    if let Err(stopped) = inside.carry(None, event, post) {
                         shared.count_shed(poster);
                         // SAFETY: as above.
                         return Err(unsafe { given_back::<T, F>(color, stopped) });
@@ -153,7 +161,7 @@ impl<T: Send + 'static> WithHandler<'_, T> {
         F: FnOnce(&mut T, &mut Context<'_, T>) + Send + 'static,
     {
         let color = &self.target.color;
-        let shared = color.shared();
+        let (shared, inside) = (color.shared(), Inside::here());
         worker::with_current(shared, |worker| {
             let poster = worker.map_or(Poster::Outside, Worker::poster);
             if shared.admit(poster, || Room::Later.take(color)).is_err() {
@@ -161,7 +169,7 @@ impl<T: Send + 'static> WithHandler<'_, T> {
                 return Timer::refused(shared);
             }
             let keeper = worker.map_or(usize::from(color.traits().home), Worker::index);
-            let event = self.unweighed(event);
+            let event = inside.around(worker, self.unweighed(event));
             Timer::pending(keeper, at, color.clone(), event).set(color)
         })
     }

@@ -8,6 +8,10 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 pub(crate) struct Count(AtomicU64);
 
 impl Count {
+    pub(crate) const fn new() -> Self {
+        Self(AtomicU64::new(0))
+    }
+
     /// Adds, from the one thread that writes.
     #[inline]
     pub(crate) fn add(&self, more: u64) {
@@ -42,6 +46,36 @@ pub(crate) struct EventCounts {
     pub(crate) abandoned: Count,
 }
 
+/// How long a worker has slept, in one word: who looks on sees that grow, whenever it is.
+#[derive(Debug, Default)]
+pub(crate) struct Sleep(Count);
+
+impl Sleep {
+    /// The rest of the word is when the worker would have lain down for all that it has slept.
+    const SLEEPS: u64 = 1 << 63;
+
+    /// It lies down.
+    pub(crate) fn begin(&self, now_cycles: u64) {
+        let as_if_since = now_cycles.saturating_sub(self.0.get());
+        self.0.set(as_if_since | Self::SLEEPS);
+    }
+
+    /// It gets up.
+    pub(crate) fn end(&self, now_cycles: u64) {
+        let (slept_cycles, _) = self.look(|| now_cycles);
+        self.0.set(slept_cycles);
+    }
+
+    /// How long it has slept, and whether it sleeps now.
+    pub(crate) fn look(&self, now_cycles: impl FnOnce() -> u64) -> (u64, bool) {
+        let word = self.0.get();
+        match word & Self::SLEEPS != 0 {
+            true => (now_cycles().saturating_sub(word & !Self::SLEEPS), true),
+            false => (word, false),
+        }
+    }
+}
+
 /// What a worker counts.
 #[derive(Debug, Default)]
 #[repr(align(128))]
@@ -67,6 +101,7 @@ pub(crate) struct WorkerCounts {
     pub(crate) lock_wait_cycles: Count,
     pub(crate) locks: Count,
     pub(crate) parks: Count,
+    pub(crate) sleep: Sleep,
     pub(crate) wakes: Count,
     pub(crate) timers_fired: Count,
     pub(crate) readiness: Count,
@@ -76,4 +111,21 @@ pub(crate) struct WorkerCounts {
     pub(crate) ready_colors: Count,
     /// Which handler is running, as `HandlerId::index`; 0 between events.
     pub(crate) running: Count,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sleep_is_seen_while_it_lasts() {
+        let sleep = Sleep::default();
+        assert_eq!(sleep.look(|| 500), (0, false));
+        sleep.begin(1_000);
+        assert_eq!(sleep.look(|| 1_030), (30, true));
+        sleep.end(1_050);
+        assert_eq!(sleep.look(|| 9_000), (50, false));
+        sleep.begin(2_000);
+        assert_eq!(sleep.look(|| 2_007), (57, true));
+    }
 }

@@ -2,6 +2,7 @@
 #![allow(unsafe_code)]
 
 pub(crate) mod handler;
+mod place;
 mod state;
 
 use core::cell::{Cell, UnsafeCell};
@@ -11,6 +12,7 @@ use core::ptr::NonNull;
 
 use mely_sched::{Link, Linked};
 
+pub(crate) use self::place::Place;
 pub(crate) use self::state::StatePtr;
 use crate::event::handler::{Handler, HandlerId, HandlerInfo, Kind, Weight};
 use crate::machine::prefetch;
@@ -57,34 +59,16 @@ struct VTable {
     /// What a closure of this type is, as an event of a handler or of none.
     kind: fn(Option<&'static Handler>) -> Kind,
     is_control: bool,
-}
-
-/// Where an event is run, as the layers above know it; here nobody looks inside.
-#[derive(Clone, Copy)]
-pub(crate) struct Place<'a>(NonNull<()>, PhantomData<&'a ()>);
-
-impl<'a> Place<'a> {
-    #[inline]
-    pub(crate) fn new<P>(place: &'a P) -> Self {
-        Self(NonNull::from(place).cast(), PhantomData)
-    }
-
-    /// What it was made of.
-    ///
-    /// # Safety
-    ///
-    /// It was made of a `P`.
-    #[inline]
-    pub(crate) unsafe fn get<P>(self) -> &'a P {
-        // SAFETY: the caller's word; it was borrowed for as long.
-        unsafe { self.0.cast().as_ref() }
-    }
+    /// The event that the one in the node holds, if it holds one.
+    held: Option<unsafe fn(&Node) -> &Event>,
 }
 
 /// What an event calls. The layer of colors says what closures are, and what they are told.
 pub(crate) trait Call<T>: Send + 'static {
     /// Whether it takes of the room for control.
     const IS_CONTROL: bool = false;
+    /// The event that it holds and runs, if it stands for another one.
+    const HELD: Option<fn(&Self) -> &Event> = None;
 
     /// Calls it on the state of the color.
     ///
@@ -189,6 +173,17 @@ impl Event {
         Self(node)
     }
 
+    /// An event of the same handler that stands for this one: what `hold` makes of it has it,
+    /// and runs it. On whatever color that is posted to, this one belongs there.
+    pub(crate) fn held_by<C: Call<()>>(
+        self,
+        pool: Option<&NodePool>,
+        hold: impl FnOnce(Self) -> C,
+    ) -> Self {
+        let (handler, weight) = (self.node().handler, self.node().weight.get());
+        Self::new(pool, handler, weight, StatePtr::dangling(), hold(self))
+    }
+
     /// Runs the closure on its state; the node goes to `pool`, that of the worker,
     /// before the closure runs, so that its first post finds it warm.
     ///
@@ -228,12 +223,23 @@ impl Event {
 
     /// Whether it takes of the room for control.
     pub(crate) fn is_control(&self) -> bool {
-        self.node().vtable.is_control
+        self.innermost().vtable.is_control
+    }
+
+    /// The node of the event that this one stands for in the end; mostly its own.
+    #[inline]
+    fn innermost(&self) -> &Node {
+        let mut node = self.node();
+        while let Some(held) = node.vtable.held {
+            // SAFETY: `held` is of the type that the node was made with.
+            node = unsafe { held(node) }.node();
+        }
+        node
     }
 
     /// What the event was posted as.
     pub(crate) fn kind(&self) -> Kind {
-        let node = self.node();
+        let node = self.innermost();
         (node.vtable.kind)(node.handler)
     }
 
@@ -340,12 +346,22 @@ where
         drop: Self::drop_as::<Payload<T, F>>,
         kind: Kind::of::<F>,
         is_control: F::IS_CONTROL,
+        held: if F::HELD.is_some() {
+            Some(Self::held_inline)
+        } else {
+            None
+        },
     };
     const BOXED: &'static VTable = &VTable {
         run: Self::run_boxed,
         drop: Self::drop_as::<Box<Payload<T, F>>>,
         kind: Kind::of::<F>,
         is_control: F::IS_CONTROL,
+        held: if F::HELD.is_some() {
+            Some(Self::held_boxed)
+        } else {
+            None
+        },
     };
 
     unsafe fn run_inline(event: Event, pool: &NodePool, place: Place<'_>) {
@@ -361,6 +377,20 @@ where
         let Payload { state, call } = *boxed;
         // SAFETY: passed on from the caller.
         unsafe { call.call(state, place) };
+    }
+
+    unsafe fn held_inline(node: &Node) -> &Event {
+        // SAFETY: nodes with this table hold this type; who has the event alone reaches it.
+        Self::held_of(unsafe { &*node.payload.get().cast::<Payload<T, F>>() })
+    }
+
+    unsafe fn held_boxed(node: &Node) -> &Event {
+        // SAFETY: as above.
+        Self::held_of(unsafe { &*node.payload.get().cast::<Box<Payload<T, F>>>() })
+    }
+
+    fn held_of(payload: &Payload<T, F>) -> &Event {
+        F::HELD.expect("only tables of those that hold one have this")(&payload.call)
     }
 
     unsafe fn drop_as<P>(node: NonNull<Node>) {

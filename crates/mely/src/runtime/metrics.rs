@@ -2,13 +2,18 @@
 //! running product.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use mely_sched::Penalty;
 
-use crate::cost::counters::{EventCounts, WorkerCounts};
+use super::histogram::Histogram;
+use super::waiting::{self, Waiting};
+use crate::cost::counters::EventCounts;
+use crate::cost::durations::HandlerDurations;
 use crate::cost::handlers::HandlerCounts;
 use crate::event::handler;
 use crate::shared::Shared;
+use crate::shared::remote::Remote;
 
 /// What became of events. At any moment
 /// `posted = run + shed + cancelled + abandoned + pending`.
@@ -83,6 +88,10 @@ pub struct WorkerMetrics {
     pub lock_wait_cycles: u64,
     /// How often it slept.
     pub parks: u64,
+    /// How long it slept in all, up to now: the rest of the time it worked, or looked for work.
+    pub slept: Duration,
+    /// Whether it sleeps now.
+    pub sleeps: bool,
     /// How often it was woken to search for work.
     pub wakes: u64,
     /// Timers that fired.
@@ -98,7 +107,9 @@ pub struct WorkerMetrics {
 }
 
 impl WorkerMetrics {
-    fn of(counts: &WorkerCounts, core: Option<usize>) -> Self {
+    fn of(shared: &Shared, remote: &Remote) -> Self {
+        let (counts, core) = (&remote.counts, remote.cpu.get());
+        let (slept_cycles, sleeps) = counts.sleep.look(|| shared.clock.cycles());
         let mut events = Events::default();
         events.add(&counts.events);
         events.run = events.run.max(counts.run_ahead.get());
@@ -120,6 +131,8 @@ impl WorkerMetrics {
             lock_cycles: counts.lock_cycles.get(),
             lock_wait_cycles: counts.lock_wait_cycles.get(),
             parks: counts.parks.get(),
+            slept: shared.rate.duration_of(slept_cycles),
+            sleeps,
             wakes: counts.wakes.get(),
             timers_fired: counts.timers_fired.get(),
             readiness: counts.readiness.get(),
@@ -130,7 +143,7 @@ impl WorkerMetrics {
 }
 
 /// What the events of a handler did.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct HandlerMetrics {
     /// The name: of the [`Handler`](crate::Handler), or of the closure's type.
     pub name: &'static str,
@@ -146,6 +159,10 @@ pub struct HandlerMetrics {
     pub penalty: f64,
     /// Events that were timed because they were the first ones after such a move.
     pub moves: u64,
+    /// How long its events ran, also those that panicked.
+    pub run: Histogram,
+    /// How long they waited before: from their post, or from when their timer fired.
+    pub wait: Histogram,
 }
 
 /// What a runtime has counted up to a moment.
@@ -167,6 +184,8 @@ pub struct Snapshot {
     pub workers: Vec<WorkerMetrics>,
     /// For each handler that has run, most events first.
     pub handlers: Vec<HandlerMetrics>,
+    /// Noted events that wait now, longest first: one of each color, and 16 at the most.
+    pub waiting: Vec<Waiting>,
     /// What a steal costs, as last measured, in cycles.
     pub steal_cost_cycles: u64,
     /// Cycles a second of the counter that all cycles here are of.
@@ -178,7 +197,7 @@ impl Snapshot {
         let workers: Vec<_> = shared
             .remotes
             .iter()
-            .map(|remote| WorkerMetrics::of(&remote.counts, remote.cpu.get()))
+            .map(|remote| WorkerMetrics::of(shared, remote))
             .collect();
         let mut events = Events::default();
         // As in `Shared::is_quiescent`: what is done before what was posted.
@@ -198,6 +217,7 @@ impl Snapshot {
             events,
             workers,
             handlers: handlers_of(shared),
+            waiting: waiting::longest(shared),
             steal_cost_cycles: shared.steal_cost_cycles(),
             cycles_per_second: shared.clock.cycles_per_second(),
         }
@@ -241,7 +261,7 @@ fn handlers_of(shared: &Shared) -> Vec<HandlerMetrics> {
         // Of handlers that share a name, the one that should move least.
         sums.metrics.penalty = sums.metrics.penalty.max(penalty.times());
         for remote in &shared.remotes {
-            sums.add(&remote.handlers[index]);
+            sums.add(&remote.handlers[index], remote.durations.at(index));
         }
     }
     let mut handlers: Vec<_> = by_name.into_values().map(HandlerSums::finish).collect();
@@ -266,6 +286,8 @@ impl HandlerSums {
             cost_cycles: 0,
             penalty: Penalty::NONE.times(),
             moves: 0,
+            run: Histogram::default(),
+            wait: Histogram::default(),
         };
         Self {
             metrics,
@@ -274,7 +296,11 @@ impl HandlerSums {
         }
     }
 
-    fn add(&mut self, counts: &HandlerCounts) {
+    fn add(&mut self, counts: &HandlerCounts, durations: Option<&HandlerDurations>) {
+        if let Some(durations) = durations {
+            self.metrics.run.add(&durations.run);
+            self.metrics.wait.add(&durations.wait);
+        }
         self.metrics.events += counts.events.get();
         self.metrics.panics += counts.panics.get();
         self.metrics.moves += counts.moves.get();

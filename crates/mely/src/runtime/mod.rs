@@ -5,10 +5,12 @@ pub(crate) mod builder;
 pub(crate) mod ending;
 pub(crate) mod error;
 pub(crate) mod handle;
+pub(crate) mod histogram;
 pub(crate) mod metrics;
 mod monitor;
 mod prometheus;
 mod threads;
+pub(crate) mod waiting;
 #[cfg(feature = "virtual")]
 pub(crate) mod workers;
 

@@ -2,7 +2,13 @@
 
 use core::fmt;
 
+use super::histogram::Histogram;
 use super::metrics::{HandlerMetrics, Snapshot, WorkerMetrics};
+use super::waiting::Waiting;
+
+/// The first and the last end of an interval that is told: 256 ns and 69 s.
+const LE_MIN_NS: u128 = 1 << 8;
+const LE_MAX_NS: u128 = 1 << 36;
 
 impl Snapshot {
     /// The snapshot in the text format of Prometheus.
@@ -40,6 +46,9 @@ impl Prometheus {
             "Measured cost of a steal.",
             of.steal_cost_cycles,
         );
+        let help = "Cycles a second of the counter that all cycles here are of.";
+        self.family("cycles_per_second", help, "gauge");
+        self.sample("cycles_per_second", "", of.cycles_per_second);
         for (name, help, count) in WORKER_COUNTERS {
             self.family(name, help, "counter");
             for (at, worker) in of.workers.iter().enumerate() {
@@ -57,6 +66,7 @@ impl Prometheus {
             let label = format!("{{worker=\"{at}\"}}");
             self.sample("worker_pinned", &label, u8::from(worker.core.is_some()));
         }
+        self.sleeps(of);
         for (name, help, kind, count) in HANDLER_SAMPLES {
             self.family(name, help, kind);
             for handler in &of.handlers {
@@ -64,7 +74,88 @@ impl Prometheus {
                 self.sample(name, &label, count(handler));
             }
         }
+        self.histograms("handler_run_seconds", "How long events ran.", of, |h| {
+            &h.run
+        });
+        let help = "How long events waited from their post to their run.";
+        self.histograms("handler_wait_seconds", help, of, |h| &h.wait);
+        self.waiting(&of.waiting);
         self.0
+    }
+
+    fn sleeps(&mut self, of: &Snapshot) {
+        let help = "How long the worker has slept.";
+        self.family("worker_slept_seconds_total", help, "counter");
+        for (at, worker) in of.workers.iter().enumerate() {
+            let label = format!("{{worker=\"{at}\"}}");
+            let seconds = worker.slept.as_secs_f64();
+            self.sample("worker_slept_seconds_total", &label, seconds);
+        }
+        self.family("worker_sleeps", "1 while the worker sleeps.", "gauge");
+        for (at, worker) in of.workers.iter().enumerate() {
+            let label = format!("{{worker=\"{at}\"}}");
+            self.sample("worker_sleeps", &label, u8::from(worker.sleeps));
+        }
+    }
+
+    /// By powers of two: who scrapes keeps each line as a series of its own. How many were noted
+    /// is one, too.
+    fn histograms(
+        &mut self,
+        name: &str,
+        help: &str,
+        of: &Snapshot,
+        which: fn(&HandlerMetrics) -> &Histogram,
+    ) {
+        self.family(
+            name,
+            &format!("{help} Estimated from samples."),
+            "histogram",
+        );
+        let known = || of.handlers.iter().filter(|h| which(h).samples() > 0);
+        for handler in known() {
+            let (histogram, handler) = (which(handler), escaped(handler.name));
+            let mut so_far = 0;
+            for (end, count) in histogram.intervals() {
+                so_far += count;
+                let ns = end.as_nanos();
+                if ns.is_power_of_two() && (LE_MIN_NS..=LE_MAX_NS).contains(&ns) {
+                    let end = end.as_secs_f64();
+                    let label = format!("{{handler=\"{handler}\",le=\"{end}\"}}");
+                    self.sample(&format!("{name}_bucket"), &label, so_far);
+                }
+            }
+            let label = format!("{{handler=\"{handler}\",le=\"+Inf\"}}");
+            self.sample(&format!("{name}_bucket"), &label, so_far);
+            let label = format!("{{handler=\"{handler}\"}}");
+            let sum = histogram.sum().as_secs_f64();
+            self.sample(&format!("{name}_sum"), &label, sum);
+            self.sample(&format!("{name}_count"), &label, so_far);
+        }
+        let name = name.replace("seconds", "samples_total");
+        self.family(&name, "How many of them were noted.", "counter");
+        for handler in known() {
+            let label = format!("{{handler=\"{}\"}}", escaped(handler.name));
+            self.sample(&name, &label, which(handler).samples());
+        }
+    }
+
+    /// By rank: numbers of colors would be series without end.
+    fn waiting(&mut self, waiting: &[Waiting]) {
+        let help = "How long the noted events that wait longest have waited, one of each color.";
+        self.family("waiting_seconds", help, "gauge");
+        for (rank, one) in waiting.iter().enumerate() {
+            let (handler, pinned) = (escaped(one.handler), u8::from(one.is_pinned));
+            let label = format!("{{rank=\"{rank}\",handler=\"{handler}\",pinned=\"{pinned}\"}}");
+            self.sample("waiting_seconds", &label, one.age.as_secs_f64());
+        }
+        let help = "Their colors; none of one that is new.";
+        self.family("waiting_color", help, "gauge");
+        for (rank, one) in waiting.iter().enumerate() {
+            if let Some(color) = one.color {
+                self.sample("waiting_color", &format!("{{rank=\"{rank}\"}}"), color);
+            }
+        }
     }
 
     fn counter(&mut self, name: &str, help: &str, value: u64) {

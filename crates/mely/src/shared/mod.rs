@@ -23,6 +23,8 @@ use crate::cell::origin::RuntimeNumber;
 use crate::cell::{self, AfterPanic, CONTROL_CAPACITY, Traits, WorkerIndex};
 use crate::cost::counters::EventCounts;
 use crate::cost::penalties::Penalties;
+use crate::cost::sampler::Rate;
+use crate::cost::seats::Seats;
 use crate::event::{Event, NodeMemory};
 use crate::machine::clock::Clock;
 use crate::machine::driver::Sources;
@@ -90,6 +92,9 @@ pub(crate) struct Shared {
     pub(crate) free_cells: Arc<Reserve<Block<ColorCell>>>,
     /// What threads outside the runtime made happen to events.
     pub(crate) outside_counts: EventCounts,
+    /// Noted events that they posted, while they wait.
+    pub(crate) outside_seats: Arc<Seats>,
+    pub(crate) rate: Rate,
     pub(crate) penalties: Arc<Penalties>,
     /// What it records, if it does.
     recording: Option<Recording>,
@@ -117,6 +122,7 @@ pub(crate) struct Shared {
 impl Shared {
     pub(crate) fn new(config: Config, clock: Arc<dyn Clock>, remotes: Box<[Arc<Remote>]>) -> Self {
         let workers = remotes.len();
+        let rate = Rate::of(&*clock);
         let blocks_max = config.nodes_max.saturating_mul(workers);
         Self {
             number: RuntimeNumber::next(),
@@ -129,6 +135,8 @@ impl Shared {
             rooms: Rooms::new(),
             free_cells: Reserve::new(blocks_max),
             outside_counts: EventCounts::default(),
+            outside_seats: Arc::default(),
+            rate,
             penalties: Arc::new(Penalties::new()),
             recording: None,
             phase: AtomicUsize::new(Phase::Running as usize),

@@ -6,7 +6,9 @@ use mely_sched::{BUNDLE_COLORS, CoreQueue, StealQueue, Ticketed, Worthiness};
 
 use crate::cell::lives::Lives;
 use crate::cost::counters::WorkerCounts;
+use crate::cost::durations::DurationTable;
 use crate::cost::handlers::{HandlerTable, new_table};
+use crate::cost::seats::Seats;
 use crate::machine::affinity::PinnedTo;
 use crate::machine::driver::Driver;
 use crate::machine::lock_time::{Untimed, Waiter, lock_by};
@@ -59,6 +61,9 @@ pub(crate) struct Remote {
     pub(crate) timers: Timers,
     pub(crate) counts: WorkerCounts,
     pub(crate) handlers: HandlerTable,
+    pub(crate) durations: DurationTable,
+    /// Noted events that it posted, while they wait.
+    pub(crate) seats: Arc<Seats>,
     pub(crate) driver: Box<dyn Driver>,
     /// The OS number of the core that the worker is pinned to.
     pub(crate) cpu: PinnedTo,
@@ -88,6 +93,8 @@ impl Remote {
             timers: Timers::new(),
             counts: WorkerCounts::default(),
             handlers: new_table(),
+            durations: DurationTable::new(),
+            seats: Arc::default(),
             driver,
             cpu: PinnedTo::new(cpu),
         }

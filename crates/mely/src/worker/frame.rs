@@ -4,7 +4,9 @@
 use core::cell::Cell;
 
 use super::Worker;
-use crate::event::Place;
+#[cfg(feature = "tracing")]
+use crate::event::Call;
+use crate::event::{Event, Place};
 use crate::shared::admission::Poster;
 use crate::shared::{ColorRef, Lent, OwnedColor};
 
@@ -37,6 +39,23 @@ impl<'a> Frame<'a> {
 }
 
 impl Worker {
+    /// An event that stands for this one, in a node of this worker's.
+    #[cfg(feature = "tracing")]
+    pub(crate) fn hold<C: Call<()>>(&self, event: Event, hold: impl FnOnce(Event) -> C) -> Event {
+        event.held_by(Some(&self.nodes), hold)
+    }
+
+    /// Runs an event that was held by the one that is being run.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Event::run`]: that one was posted where this one belongs, and `place` is what it
+    /// was called with.
+    pub(crate) unsafe fn run_held(&self, event: Event, place: Place<'_>) {
+        // SAFETY: the caller's word.
+        unsafe { event.run(&self.nodes, place) };
+    }
+
     /// What it counts what it posts in.
     #[inline]
     pub(crate) fn poster(&self) -> Poster<'_> {

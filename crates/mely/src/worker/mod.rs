@@ -8,6 +8,7 @@ mod fifo;
 mod frame;
 mod long;
 mod next;
+mod noted;
 mod poll;
 mod post;
 mod realm;
@@ -25,6 +26,7 @@ use core::ptr;
 use mely_sched::{CoreQueue, Ewma, ReadyColor, Ticketed, Worthiness};
 
 pub(crate) use self::frame::Frame;
+pub(crate) use self::noted::post_from_outside;
 use self::steal::LOOK_BESIDE_TURNS;
 pub(crate) use self::thread::{
     new_color, note_awaits, note_called, run_called, run_worker, with_any_current, with_current,
@@ -33,6 +35,7 @@ use self::traced::WorkerTracer;
 use self::within::Within;
 use crate::cell::Here;
 use crate::cost::handlers::Costs;
+use crate::cost::sampler::Sampler;
 use crate::event::{Event, NodePool};
 use crate::machine::affinity::Footing;
 use crate::machine::clock::reading_cycles;
@@ -88,6 +91,8 @@ pub(crate) struct Worker {
     tracer: WorkerTracer,
     /// Posts go another way than usual: one of the two above.
     detour: bool,
+    /// Which posts are noted; where posts go another way, all are to be looked at.
+    sampler: Sampler,
     victims: Box<[usize]>,
     /// It steals while one color is left.
     steals_beside: bool,
@@ -129,6 +134,7 @@ impl Worker {
         let tracer = shared
             .recording()
             .and_then(|recording| recording.take_tracer(index));
+        let detour = shared.has_fifos() || tracer.is_some();
         Self {
             index,
             here: Here::new(shared.narrow(index)),
@@ -145,7 +151,8 @@ impl Worker {
             worth: Worthiness::new(heuristics),
             private_below_cycles: Cell::new(0),
             fifo: shared.has_fifos(),
-            detour: shared.has_fifos() || tracer.is_some(),
+            detour,
+            sampler: Self::new_sampler(index, detour),
             tracer: tracer.map(|tracer| Box::new(RefCell::new(tracer))),
             victims,
             steals_beside: heuristics.steal && heuristics.learn,

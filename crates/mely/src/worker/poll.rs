@@ -34,6 +34,7 @@ impl Worker {
         let mut found = 0;
         self.until_poll_cycles.set(POLL_INTERVAL_CYCLES);
         self.look_at_core(Footing::work_on);
+        self.look_at_notes();
         if self.shared.idle.hint().any() {
             self.shared.fade_steal_cost();
         }

@@ -1,6 +1,7 @@
 //! Posting from the thread of a worker.
 
 use super::Worker;
+use crate::cost::seats::UNMADE;
 use crate::event::handler::{Handler, Kind};
 use crate::event::{Call, Event, StatePtr};
 use crate::shared::ready::Ready;
@@ -14,13 +15,28 @@ impl Worker {
     /// The event, if the color was stopped; here and below.
     #[inline]
     pub(crate) fn post(&self, color: &ColorRef, event: Event) -> Result<(), Event> {
-        if self.detour {
-            return self.post_by_detour(color, event);
+        if self.sampler.is_due() {
+            return self.post_to_another_specially(color, event);
         }
+        self.post_as_usual(color, event)
+    }
+
+    #[inline]
+    fn post_as_usual(&self, color: &ColorRef, event: Event) -> Result<(), Event> {
         match self.running_of(color) {
-            Some(running) => self.post_to_running(&running, event),
+            Some(running) => self.post_to_running_as_usual(&running, event),
             None => self.deliver(color, event),
         }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn post_to_another_specially(&self, color: &ColorRef, event: Event) -> Result<(), Event> {
+        let post = |event| match self.detour {
+            true => self.post_by_detour(color, event),
+            false => self.post_as_usual(color, event),
+        };
+        self.post_specially(color.id(), color.traits().pinned, event, post)
     }
 
     /// Posts to a color that is not being run.
@@ -36,9 +52,24 @@ impl Worker {
     /// waits in `next`, out of the queues.
     #[inline]
     pub(crate) fn post_to_running(&self, running: &OwnedColor, event: Event) -> Result<(), Event> {
-        if self.detour {
-            return self.post_to_running_by_detour(running, event);
+        if self.sampler.is_due() {
+            return self.post_to_running_specially(running, event);
         }
+        self.post_to_running_as_usual(running, event)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn post_to_running_specially(&self, running: &OwnedColor, event: Event) -> Result<(), Event> {
+        let post = |event| match self.detour {
+            true => self.post_to_running_by_detour(running, event),
+            false => self.post_to_running_as_usual(running, event),
+        };
+        self.post_specially(running.id(), running.is_pinned(), event, post)
+    }
+
+    #[inline]
+    fn post_to_running_as_usual(&self, running: &OwnedColor, event: Event) -> Result<(), Event> {
         match self.next.take() {
             None if running.has_none_pending() => {
                 self.next.set(Some(event));
@@ -81,7 +112,22 @@ impl Worker {
     #[inline]
     pub(crate) fn post_fresh(&self, event: impl FnOnce(&Self) -> Event) {
         if self.shared.admit(self.poster(), || true).is_ok() {
-            self.make_ready(Ready::Fresh(event(self)));
+            let event = event(self);
+            match self.sampler.is_due() {
+                true => self.post_fresh_specially(event),
+                false => self.queue_ready(Ready::Fresh(event)),
+            }
         }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn post_fresh_specially(&self, event: Event) {
+        let post = |event| {
+            self.make_ready(Ready::Fresh(event));
+            Ok(())
+        };
+        let posted = self.post_specially(UNMADE, false, event, post);
+        debug_assert!(posted.is_ok(), "a new color takes what is posted to it");
     }
 }

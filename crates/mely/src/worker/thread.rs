@@ -163,6 +163,7 @@ impl Worker {
         let remote = self.remote();
         let running = self.shared.phase() == Phase::Running;
         self.look_at_core(Footing::lie_down);
+        self.look_at_notes();
         self.fire_timers(running);
         if self.private_colors() > 0 || !self.pinned.is_empty() || remote.mailbox.close().is_err() {
             return;
@@ -183,7 +184,7 @@ impl Worker {
         let mut ready = self.ready_list.take();
         if !stay {
             remote.counts.parks.add(1);
-            remote.driver.wait(&mut ready, timeout);
+            self.timed_park(|| remote.driver.wait(&mut ready, timeout));
         }
         remote.mailbox.open();
         self.searching.set(idle.get_up(self.index));

@@ -51,18 +51,35 @@ fn every_line_of_the_text_format_is_well_formed() {
         rt.new_color().with_handler(&ODD).post_or_shed(|_, _| ());
         settle(&rt);
         let text = rt.metrics().to_prometheus();
-        let mut families = std::collections::HashSet::new();
+        let mut families = std::collections::HashMap::new();
+        let mut buckets = Vec::new();
         for line in text.lines() {
             if let Some(help) = line.strip_prefix("# HELP ") {
                 let name = help.split(' ').next().unwrap_or_default();
-                assert!(families.insert(name.to_owned()), "twice: {name}");
-            } else if !line.starts_with("# TYPE ") {
+                assert!(families.insert(name, "").is_none(), "twice: {name}");
+            } else if let Some(of) = line.strip_prefix("# TYPE ") {
+                let (name, kind) = of.rsplit_once(' ').expect("a name and a type");
+                families.insert(name, kind).expect("its help comes first");
+            } else {
                 let (series, value) = line.rsplit_once(' ').expect("a name and a value");
                 let name = series.split('{').next().unwrap_or_default();
-                assert!(families.contains(name), "no help: {line}");
-                assert!(value.parse::<f64>().is_ok(), "{line}");
+                let (of, part) = name.rsplit_once('_').unwrap_or_default();
+                let is_part = families.get(of) == Some(&"histogram");
+                assert!(families.contains_key(name) != is_part, "no help: {line}");
+                let value = value.parse::<f64>().unwrap_or_else(|_| panic!("{line}"));
+                match (is_part, part) {
+                    (true, "bucket") => buckets.push((value, series.contains("le=\"+Inf\""))),
+                    (true, "count") => {
+                        let rising = std::mem::take(&mut buckets);
+                        assert!(rising.is_sorted_by_key(|(count, _)| *count), "{rising:?}");
+                        assert_eq!(rising.last(), Some(&(value, true)), "{line}");
+                    }
+                    (true, part) => assert_eq!(part, "sum", "{line}"),
+                    (false, _) => {}
+                }
             }
         }
+        assert_eq!(families["mely_handler_run_seconds"], "histogram");
         assert!(text.ends_with('\n'));
     });
 }

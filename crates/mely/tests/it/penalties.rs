@@ -77,7 +77,7 @@ fn metrics_after_moves(policy: Policy, touch: &'static Handler) -> (HandlerMetri
         assert_eq!(metrics.total(|w| w.panics), 0, "{metrics:#?}");
         assert!(metrics.total(|w| w.steals) >= MOVES as u64);
         assert!(metrics.total(|w| w.stolen_cost_cycles) > 0);
-        let handler = *metrics.handler(touch.name()).expect("it has run");
+        let handler = metrics.handler(touch.name()).expect("it has run").clone();
         (handler, metrics.to_prometheus())
     })
 }
