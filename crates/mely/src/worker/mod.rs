@@ -264,7 +264,11 @@ impl Worker {
 
     /// Puts a color that has become ready where it belongs.
     fn schedule(&self, color: OwnedColor) {
-        if color.home() == self.index || self.keeps_called(&color) {
+        if self.is_called(&color) && self.may_run_inside(&color) {
+            // For that nobody shall take it meanwhile, and thieves be woken for it.
+            color.set_home(self.here.worker);
+            self.keep(self.ticketed(Ready::Color(color)));
+        } else if color.home() == self.index {
             self.make_ready(Ready::Color(color));
         } else {
             self.shared.send(color);

@@ -15,7 +15,7 @@ use core::cell::Cell;
 use core::ptr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use mely_sched::ReadyColor;
+use mely_sched::{ReadyColor, Ticketed};
 
 use super::Worker;
 use super::run::SAMPLE_TURNS;
@@ -24,6 +24,10 @@ use crate::event::Event;
 use crate::machine::probe::{self, Work};
 use crate::shared::ready::Ready;
 use crate::shared::{ColorRef, OwnedColor};
+
+/// How many turns may be had inside one: as many as there are short events in a turn. Who
+/// awaits more answers than that lets others run in between.
+const INSIDE_MAX: u32 = 64;
 
 /// What a worker notes of it.
 pub(super) struct Within {
@@ -36,6 +40,8 @@ pub(super) struct Within {
     ran_around: Cell<u32>,
     /// Turns until one event is timed.
     until_sample: Cell<u32>,
+    /// How many more there may be inside one turn, and which one that is.
+    left: Cell<(u64, u32)>,
 }
 
 impl Default for Within {
@@ -45,6 +51,7 @@ impl Default for Within {
             is_inside: Cell::new(false),
             ran_around: Cell::new(0),
             until_sample: Cell::new(SAMPLE_TURNS),
+            left: Cell::new((0, INSIDE_MAX)),
         }
     }
 }
@@ -110,52 +117,56 @@ impl Worker {
         }
     }
 
-    /// Whether a color that has become ready here, and is at home elsewhere, was called and
-    /// stays: the two ways, and the one to wake who may sleep there, are longer than its event.
-    #[cold]
-    pub(super) fn keeps_called(&self, color: &OwnedColor) -> bool {
-        let stays = self.steals_beside && self.may_run_inside(color);
-        if stays {
-            color.set_home(self.here.worker);
-        }
-        stays
+    /// Whether this color is the one that was called last.
+    #[inline]
+    pub(super) fn is_called(&self, color: &OwnedColor) -> bool {
+        color.borrow().identity() == self.within.called.get()
     }
 
-    /// Whether this color is the one that was called last, and short enough.
-    fn may_run_inside(&self, color: &OwnedColor) -> bool {
+    /// Whether a color that was called may be run inside: it need not stay elsewhere, and its
+    /// event is shorter than the two ways, and the one to wake who may sleep there.
+    #[inline(never)]
+    pub(super) fn may_run_inside(&self, color: &OwnedColor) -> bool {
         let is_light = |id| self.costs.is_light(id);
-        color.borrow().identity() == self.within.called.get()
-            && !color.is_pinned()
+        !color.is_pinned()
             && !self.within.is_inside.get()
             && !self.holding.get()
             && !self.detour
+            && self.left_inside() > 0
             && color.first_handler().is_some_and(is_light)
     }
 
     /// The event that is being run awaits an answer: if it is that of the color that was
-    /// called last, and nobody has taken this, it has its turn now. Whether one had.
-    pub(crate) fn run_called(&self) -> bool {
+    /// called last, and nobody has taken this, it has its turn now.
+    pub(super) fn run_called(&self) {
         if self.within.called.get().is_null() || self.running.lend().is_none() {
-            return false;
+            return;
         }
         let mut called = None;
         self.ready.visit(|ready| {
             let is_called =
-                |ready: &Ready| ready.as_color().is_some_and(|c| self.may_run_inside(c));
-            called = ready.pop_newest_if(is_called);
+                |color: &OwnedColor| self.is_called(color) && self.may_run_inside(color);
+            called = ready.pop_newest_if(|ready| ready.as_color().is_some_and(is_called));
         });
         self.within.called.set(ptr::null());
-        match called.map(mely_sched::Ticketed::into_color) {
-            Some(Ready::Color(color)) => {
-                self.run_inside(color);
-                true
-            }
-            _ => false,
+        if let Some(Ready::Color(color)) = called.map(Ticketed::into_color) {
+            self.run_inside(color);
+        }
+    }
+
+    /// How many turns more the turn that is being run may have inside.
+    fn left_inside(&self) -> u32 {
+        let (turn, left) = self.within.left.get();
+        match turn == self.remote().counts.turns.get() {
+            true => left,
+            false => INSIDE_MAX,
         }
     }
 
     /// Runs what is pending of a color within the event that is being run.
     fn run_inside(&self, color: OwnedColor) {
+        let turn = self.remote().counts.turns.get();
+        self.within.left.set((turn, self.left_inside() - 1));
         let around = Around::lay_aside(self);
         self.turn_inside(color);
         drop(around);
@@ -169,8 +180,11 @@ impl Worker {
 
     fn turn_inside(&self, color: OwnedColor) {
         probe::work(Work::Turn, 1);
-        let cycles = i64::try_from(color.time_left_cycles()).unwrap_or(i64::MAX);
-        self.count_turns(1, cycles);
+        // It is no turn of its own: who looks on sees the one around it.
+        self.count_turns(
+            0,
+            i64::try_from(color.time_left_cycles()).unwrap_or(i64::MAX),
+        );
         let moved = color.arrive(self.here);
         if color.home() != self.index {
             self.settle_stolen(&color);
