@@ -87,6 +87,20 @@ impl<C: ReadyColor> CoreQueue<C> {
         self.taken(bundle)
     }
 
+    /// Takes the color that became ready last, if it is wanted.
+    pub fn pop_newest_if(&self, is_wanted: impl FnOnce(&C) -> bool) -> Option<Ticketed<C>> {
+        // SAFETY: judging the color does not change the ring.
+        let newest = unsafe { self.colors.last() }?;
+        if !is_wanted(newest.color()) {
+            return None;
+        }
+        let newest = self.colors.pop_back()?;
+        let time_left = self.time_left_cycles.get();
+        self.time_left_cycles
+            .set(time_left - newest.time_left_cycles());
+        Some(newest)
+    }
+
     /// Takes the colors that are ready longest, as many as a bundle holds; `None` if
     /// there are none.
     pub fn take_oldest(&self) -> Option<Bundle<C>> {
@@ -194,6 +208,7 @@ pub(crate) mod tests {
         Push(u64),
         Pop,
         TakeNewest(usize),
+        PopNewestIf(u64),
         TakeOldest,
         LendAndTakeBack,
     }
@@ -206,6 +221,7 @@ pub(crate) mod tests {
             6 => (0u64..1000).prop_map(Op::Push),
             3 => Just(Op::Pop),
             1 => (0usize..100).prop_map(Op::TakeNewest),
+            1 => (0u64..1000).prop_map(Op::PopNewestIf),
             1 => Just(Op::TakeOldest),
             1 => Just(Op::LendAndTakeBack),
         ], 0..if cfg!(miri) { 40 } else { 400 })) {
@@ -228,6 +244,13 @@ pub(crate) mod tests {
                         prop_assert_eq!(taken.as_ref().map_or(0, Bundle::len), count);
                         let first = taken.map_or(u64::MAX, |b| b.oldest_ticket());
                         prop_assert_eq!(first, rest.front().map_or(u64::MAX, |f| f.0));
+                    }
+                    Op::PopNewestIf(cycles_max) => {
+                        let popped = queue.pop_newest_if(|c| c.time_left_cycles <= cycles_max);
+                        let popped = popped.map(|c| (c.ticket(), c.time_left_cycles()));
+                        let is_wanted = model.back().is_some_and(|newest| newest.1 <= cycles_max);
+                        let newest = is_wanted.then(|| model.pop_back()).flatten();
+                        prop_assert_eq!(popped, newest);
                     }
                     Op::TakeOldest => {
                         let taken = queue.take_oldest();

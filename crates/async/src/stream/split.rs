@@ -25,6 +25,13 @@ pub struct OwnedWriteHalf<S: StreamSocket> {
     shuts_down: bool,
 }
 
+impl<S: StreamSocket> OwnedWriteHalf<S> {
+    /// The stream, for a queue that ends with this half.
+    pub(super) fn shared(&self) -> Arc<Stream<S>> {
+        Arc::clone(&self.stream)
+    }
+}
+
 /// Two halves that are not of the same stream.
 #[derive(Debug)]
 pub struct ReuniteError<S: StreamSocket>(pub OwnedReadHalf<S>, pub OwnedWriteHalf<S>);

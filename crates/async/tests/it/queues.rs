@@ -429,3 +429,89 @@ fn a_half_in_the_state_of_the_color_that_the_other_half_waits_under_keeps_it_no_
         }
     });
 }
+
+#[test]
+fn what_is_written_at_once_needs_no_writer() {
+    bounded(|| {
+        let (queue, writing, mut peer) = queue(1000, WhenFull::Close);
+        assert_eq!(queue.write(b"hello"), Ok(()));
+        let mut bytes = [0; 5];
+        peer.read_exact(&mut bytes).expect("no one else writes");
+        assert_eq!((&bytes, queue.unwritten()), (b"hello", 0));
+        // What waits goes first.
+        assert_eq!(queue.push(b"first,"), Ok(()));
+        assert_eq!(queue.write(b" second"), Ok(()));
+        assert_eq!(queue.unwritten(), 13);
+        let rt = runtime(1);
+        let ended = connection(&rt, writing);
+        drop(queue);
+        let mut rest = Vec::new();
+        peer.read_to_end(&mut rest).expect("all of it");
+        assert_eq!(rest, b"first, second");
+        assert!(ended.wait().is_ok_and(|ended| ended.is_ok()));
+    });
+}
+
+#[test]
+fn what_there_is_no_room_for_waits_in_order_and_is_bounded() {
+    bounded(|| {
+        let rt = runtime(2);
+        let (queue, writing, mut peer) = stuck(1000, WhenFull::Shed);
+        let ended = connection(&rt, writing);
+        let mut taken = 0;
+        while queue.write(&[1 + taken as u8; 100]) == Ok(()) {
+            taken += 1;
+        }
+        assert_eq!((taken, queue.unwritten(), queue.shed()), (10, 1000, 1));
+        drop(queue);
+        let mut bytes = Vec::new();
+        peer.read_to_end(&mut bytes).expect("all of it");
+        let expected: Vec<u8> = (1..=10).flat_map(|n| [n; 100]).collect();
+        assert_eq!(after_zeros(&bytes), expected);
+        assert!(ended.wait().is_ok_and(|ended| ended.is_ok()));
+    });
+}
+
+#[test]
+fn threads_that_write_and_push_mix_no_bytes() {
+    bounded(|| {
+        let rt = runtime(2);
+        let (queue, writing, mut peer) = queue(MUCH, WhenFull::Close);
+        let ended = connection(&rt, writing);
+        let all = thread::scope(|scope| {
+            for thread in 0..4u8 {
+                let queue = queue.clone();
+                scope.spawn(move || {
+                    for n in 0..200u8 {
+                        let line = [thread, n, thread, n];
+                        let left = match n % 3 {
+                            0 => queue.push(&line),
+                            _ => queue.write(&line),
+                        };
+                        assert_eq!(left, Ok(()));
+                    }
+                });
+            }
+            drop(queue);
+            let mut all = Vec::new();
+            peer.read_to_end(&mut all).expect("all of it");
+            all
+        });
+        let mut next = [0u8; 4];
+        for line in all.chunks(4) {
+            let thread = usize::from(line[0]);
+            assert_eq!(line, [line[0], next[thread], line[0], next[thread]]);
+            next[thread] += 1;
+        }
+        assert_eq!(next, [200; 4]);
+        assert!(ended.wait().is_ok_and(|ended| ended.is_ok()));
+    });
+}
+
+#[test]
+fn who_writes_to_a_queue_that_was_closed_is_told() {
+    let (queue, writing, _peer) = queue(10, WhenFull::Shed);
+    assert_eq!(queue.write(&[0; 11]), Err(PushError::Full));
+    drop(writing);
+    assert_eq!(queue.write(b"late"), Err(PushError::Closed));
+}

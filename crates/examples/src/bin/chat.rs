@@ -27,7 +27,7 @@ type Room = HashMap<usize, WriteQueue>;
 
 /// Tells all but one.
 fn tell(room: &mut Room, from: usize, lines: &[u8]) {
-    let hears = |queue: &WriteQueue| queue.push(lines) != Err(PushError::Closed);
+    let hears = |queue: &WriteQueue| queue.write(lines) != Err(PushError::Closed);
     room.retain(|id, queue| *id == from || hears(queue));
 }
 

@@ -212,6 +212,12 @@ impl<R: Realm> ColorRef<R> {
         }
     }
 
+    /// Who it is among all that are there now.
+    #[inline]
+    pub(crate) fn identity(&self) -> *const () {
+        self.0.as_ptr().cast_const().cast()
+    }
+
     /// Whether both refer to the same color.
     pub(crate) fn same(&self, other: &ColorRef<R>) -> bool {
         self.0 == other.0

@@ -31,7 +31,8 @@ impl<R: Realm> Running<R> {
         debug_assert!(before.is_none(), "a worker runs one color at a time");
     }
 
-    /// Takes the color out, between two events: nothing that was lent may be left.
+    /// Takes the color out, between two events: nothing that was lent may be left; or for
+    /// as long as another one runs inside an event, which waits for that.
     #[inline]
     pub(crate) fn take(&self) -> Option<OwnedColor<R>> {
         // SAFETY: `put` gave up exactly this owner.

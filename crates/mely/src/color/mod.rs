@@ -235,6 +235,11 @@ impl<T: Send + 'static> Colored<T> {
     ///
     /// Order: as for [`post`](Self::post).
     ///
+    /// Where an event awaits the answer right away, and nobody else runs the color, a short
+    /// event runs within the first poll of the future, as under a lock that is free: what is
+    /// polled while the caller holds a lock must not need that lock. It remains an event of its
+    /// own color, with a panic of its own.
+    ///
     /// # Errors
     ///
     /// The future gives a [`CallError`](crate::CallError) if the event could not be posted or run.

@@ -283,6 +283,7 @@ impl<R> Future for Reply<R> {
     type Output = Result<R, CallError>;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        worker::run_called(self.slot.runtime);
         // A waker is the program's: it is cloned before the lock is taken, and the one
         // before it, or this one if it is not needed, dropped after.
         let waker = cx.waker().clone();

@@ -182,15 +182,12 @@ impl<T: Send + 'static> WithHandler<'_, T> {
     {
         let runtime = self.target.color.shared().number;
         let (answerer, reply) = reply::channel(runtime);
-        let posted = self
-            .or_of::<F>()
-            .post(
-                move |state: &mut T, cx: &mut Context<'_, T>| match answerer.begins() {
-                    true => answerer.answer_by(|| event(state, cx)),
-                    false => drop(event),
-                },
-            );
-        match posted {
+        let event = move |state: &mut T, cx: &mut Context<'_, T>| match answerer.begins() {
+            true => answerer.answer_by(|| event(state, cx)),
+            false => drop(event),
+        };
+        worker::note_called(&self.target.color);
+        match self.or_of::<F>().post(event) {
             Ok(()) => reply,
             Err(refused) => {
                 let error = CallError::from(&refused);

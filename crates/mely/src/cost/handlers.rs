@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use mely_sched::{
     COST_UNKNOWN_CYCLES, Ewma, Heuristics, LONG_EVENT_CYCLES, Penalty, SHORT_EVENT_CYCLES,
-    time_left_cycles,
+    WAKE_COST_CYCLES, time_left_cycles,
 };
 
 use crate::cost::counters::Count;
@@ -141,6 +141,19 @@ impl Costs {
     #[inline]
     pub(crate) fn manner(&self, id: HandlerId) -> Manner {
         self.known[id.index()].manner.get()
+    }
+
+    /// Whether an event of the handler takes less than it would take to have it run by another
+    /// worker, even after a move.
+    pub(crate) fn is_light(&self, id: HandlerId) -> bool {
+        // An interpreter is slow, and shall see what is done with light events, too.
+        if cfg!(miri) {
+            return true;
+        }
+        // One to wake there, and one to be woken.
+        let light_cycles = self.penalty(id).divide(2 * WAKE_COST_CYCLES as u32);
+        let mean = self.cost_cycles(&self.known[id.index()]);
+        self.manner(id) != Manner::WithCare && mean.is_some_and(|mean| mean < light_cycles)
     }
 
     /// Whether this worker has looked the handler up.

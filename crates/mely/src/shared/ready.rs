@@ -25,6 +25,14 @@ impl Ready {
         }
     }
 
+    /// The color, if it is one.
+    pub(crate) fn as_color(&self) -> Option<&OwnedColor> {
+        match self {
+            Ready::Color(color) => Some(color),
+            Ready::Fresh(_) => None,
+        }
+    }
+
     /// Asks for its cache line before it is needed.
     #[inline]
     pub(crate) fn prefetch(&self) {

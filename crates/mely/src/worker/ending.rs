@@ -108,7 +108,7 @@ impl Worker {
     }
 
     /// Drops what is pending of the color that is being run, which was stopped.
-    fn shed_of_running(&self, running: &OwnedColor) {
+    pub(super) fn shed_of_running(&self, running: &OwnedColor) {
         if let Some(next) = self.next.take() {
             running.put_back(next);
         }

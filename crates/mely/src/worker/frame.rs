@@ -72,7 +72,7 @@ impl Worker {
     /// answer of one of them finds it counted.
     pub(crate) fn count_ahead(&self) {
         let counts = &self.remote().counts;
-        let ran = u64::from(self.ran.get());
+        let ran = u64::from(self.ran.get() + self.ran_around());
         counts.run_ahead.set(counts.events.run.get() + ran);
     }
 

@@ -17,6 +17,7 @@ mod steal;
 mod thread;
 mod traced;
 mod turn;
+mod within;
 
 use core::cell::{Cell, RefCell};
 use core::mem::ManuallyDrop;
@@ -27,8 +28,11 @@ use mely_sched::{CoreQueue, Ewma, ReadyColor, Ticketed, Worthiness};
 pub(crate) use self::frame::Frame;
 pub(crate) use self::noted::post_from_outside;
 use self::steal::LOOK_BESIDE_TURNS;
-pub(crate) use self::thread::{new_color, note_awaits, run_worker, with_any_current, with_current};
+pub(crate) use self::thread::{
+    new_color, note_awaits, note_called, run_called, run_worker, with_any_current, with_current,
+};
 use self::traced::WorkerTracer;
+use self::within::Within;
 use crate::cell::Here;
 use crate::cost::handlers::Costs;
 use crate::cost::sampler::Sampler;
@@ -106,6 +110,7 @@ pub(crate) struct Worker {
     drops_of_poisoned: Cell<bool>,
     /// The mark of the task that is being polled; null if none is, or one without a mark.
     polled: Cell<*const ()>,
+    within: Within,
     next_ticket: Cell<u64>,
     /// Turns until one event is timed, and how many were.
     until_sample: Cell<(u32, u32)>,
@@ -159,6 +164,7 @@ impl Worker {
             running: Running::default(),
             ran: Cell::new(0),
             polled: Cell::new(ptr::null()),
+            within: Within::default(),
             next_ticket: Cell::new(0),
             until_sample: Cell::new((1, 0)),
             until_poll_cycles: Cell::new(POLL_INTERVAL_CYCLES),
@@ -258,7 +264,11 @@ impl Worker {
 
     /// Puts a color that has become ready where it belongs.
     fn schedule(&self, color: OwnedColor) {
-        if color.home() == self.index {
+        if self.is_called(&color) && self.may_run_inside(&color) {
+            // For that nobody shall take it meanwhile, and thieves be woken for it.
+            color.set_home(self.here.worker);
+            self.keep(self.ticketed(Ready::Color(color)));
+        } else if color.home() == self.index {
             self.make_ready(Ready::Color(color));
         } else {
             self.shared.send(color);

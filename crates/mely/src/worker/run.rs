@@ -20,7 +20,7 @@ use crate::shared::{OwnedColor, Phase};
 /// Two reads of the counter and what is computed from them cost some 40 ns; at one
 /// turn in 32 that is about 1 ns a turn, while a cost that changes is followed within
 /// some hundred turns.
-const SAMPLE_TURNS: u32 = 32;
+pub(super) const SAMPLE_TURNS: u32 = 32;
 
 /// How many turns lie between a sample and the next: from half to one and a half of
 /// [`SAMPLE_TURNS`]. Turns often come in a rhythm (a request, its answer), and samples
@@ -66,7 +66,7 @@ impl Worker {
     }
 
     /// Counts turns that take so long.
-    fn count_turns(&self, turns: u32, cycles: i64) {
+    pub(super) fn count_turns(&self, turns: u32, cycles: i64) {
         self.remote().counts.turns.add(u64::from(turns));
         self.until_poll_cycles
             .set(self.until_poll_cycles.get() - cycles);
@@ -224,7 +224,7 @@ impl Worker {
     }
 
     /// Runs events of a color until its turn is over or none is left.
-    fn run_batch(&self, color: &OwnedColor, turn: &Turn, row: &mut InARow<'_>) {
+    pub(super) fn run_batch(&self, color: &OwnedColor, turn: &Turn, row: &mut InARow<'_>) {
         let frame = Frame {
             worker: self,
             color,

@@ -50,6 +50,27 @@ pub(crate) fn note_awaits(runtime: RuntimeNumber) {
     });
 }
 
+/// Notes that an event of this thread calls a color, whose answer it may await at once.
+#[inline]
+pub(crate) fn note_called(color: &ColorRef) {
+    with_any_current(|worker| {
+        if let Some(worker) = worker {
+            worker.note_called(color);
+        }
+    });
+}
+
+/// An answer of this runtime is awaited: the color that the event of this thread has called
+/// may be run right here.
+#[inline]
+pub(crate) fn run_called(runtime: RuntimeNumber) {
+    with_any_current(|worker| {
+        if let Some(worker) = worker.filter(|worker| worker.shared().number == runtime) {
+            worker.run_called();
+        }
+    });
+}
+
 /// Calls `work` with the worker of this thread, if it is one of this runtime.
 #[inline]
 pub(crate) fn with_current<R>(shared: &Arc<Shared>, work: impl FnOnce(Option<&Worker>) -> R) -> R {

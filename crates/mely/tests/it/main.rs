@@ -17,6 +17,7 @@ mod fairness;
 mod fifo;
 mod groups;
 mod held_up;
+mod inside;
 mod interpreted;
 mod leaks;
 mod lifetime;

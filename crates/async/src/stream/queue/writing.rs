@@ -91,6 +91,8 @@ impl<S: StreamSocket> OwnedWriteHalf<S> {
             phase: Phase::Open,
             bytes: Vec::new(),
             taken: 0,
+            at_once: 0,
+            stream: Some(self.shared()),
             shed: 0,
             handles: 1,
             waker: None,
@@ -144,9 +146,10 @@ impl<S: StreamSocket> Writing<S> {
         let mut waiting = lock(&self.shared.waiting);
         let left = self.bytes.len() - self.written;
         waiting.taken = left;
-        let is_last = waiting.phase != Phase::Open || waiting.handles == 0;
+        let is_last = !waiting.is_open();
         let next = match waiting.phase {
             Phase::Cut(why) => Next::Cut(why),
+            _ if waiting.at_once > 0 => Next::Wait,
             _ if left > 0 => Next::Write { is_last },
             _ if !waiting.bytes.is_empty() => {
                 self.bytes.clear();
@@ -223,9 +226,9 @@ impl<S: StreamSocket> Writing<S> {
         let mut waiting = lock(&self.shared.waiting);
         let rest = waiting.cut(PushError::Closed);
         waiting.taken = 0;
-        let waker = waiting.waker.take();
+        let (waker, stream) = (waiting.waker.take(), waiting.stream.take());
         drop(waiting);
-        drop(rest);
+        drop((rest, stream));
         drop_safely(waker);
     }
 }
