@@ -212,7 +212,7 @@ impl<T: Send + 'static> Colored<T> {
     /// [`WeakColored`](crate::WeakColored) in an event of another color, or cancels the timer.
     ///
     /// On a bounded color it counts as pending from the time that it is due, and is
-    /// posted then even if the color is full.
+    /// posted then even if the color is full, as it may be when the timer is set.
     ///
     /// ```
     /// # use std::time::Duration;
