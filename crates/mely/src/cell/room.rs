@@ -157,6 +157,14 @@ impl<R: Realm> OwnedColor<R> {
         !self.cell().marks.is_bounded() || self.borrow().reserve()
     }
 
+    /// Counts one more pending event, full or not.
+    #[inline]
+    pub(crate) fn reserve_always(&self) {
+        if self.cell().marks.is_bounded() {
+            self.borrow().reserve_always();
+        }
+    }
+
     /// Counts this pending event no more.
     #[inline]
     pub(crate) fn unreserve(&self, event: &Event) {
