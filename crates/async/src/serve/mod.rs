@@ -6,6 +6,7 @@ mod http;
 mod serving;
 mod stop;
 
+use std::any::Any;
 use std::future::poll_fn;
 use std::io;
 use std::ops;
@@ -226,6 +227,11 @@ impl<L: ListenerSocket> Listener<L> {
     }
 }
 
+/// A connection that nothing began but a panic.
+async fn panics_with(panic: Box<dyn Any + Send>) {
+    resume_unwind(panic)
+}
+
 /// A connection that counts as long as it is there.
 async fn inside(serving: impl Future, pass: Pass) {
     // Dropped last.
@@ -286,8 +292,7 @@ impl<B> Server<B> {
         let pass = self.counts.inside.enter();
         let begun = catch_unwind(AssertUnwindSafe(|| (self.begin)(stream, peer, pass)));
         if let Err(panic) = begun {
-            let panics = async move { _ = resume_unwind(panic) };
-            self.handle.new_color().spawn(panics).detach();
+            self.handle.new_color().spawn(panics_with(panic)).detach();
         }
     }
 }
