@@ -26,8 +26,8 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 
-use mely::Handle;
 pub use mely::signal::{SIGHUP, SIGINT, SIGTERM};
+use mely::{CallError, Handle};
 
 use crate::error::Error;
 use crate::wake::{drop_safely, lock, wake_safely};
@@ -162,7 +162,12 @@ impl Terminated {
     /// As when awaited, and inside of a handler of the same runtime.
     pub fn wait(self) -> io::Result<i32> {
         let color = self.0.handle.new_color();
-        color.spawn(self).wait().map_err(io::Error::other)?
+        match color.spawn(self).wait() {
+            Ok(arrived) => arrived,
+            // Nobody but the end of the runtime has refused or dropped it.
+            Err(CallError::Closed | CallError::Dropped) => Err(Error::Ended.into()),
+            Err(error) => Err(io::Error::other(error)),
+        }
     }
 }
 

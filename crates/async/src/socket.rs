@@ -43,45 +43,50 @@ impl Watched {
     }
 }
 
-/// Where a descriptor is watched. Its end ends the watch, and forgets who waited.
+/// Where a descriptor is watched: once for each runtime whose futures wait for it, as one may end
+/// before another. Its end ends the watches, and forgets who waited.
 struct Registration {
-    watched: Mutex<Option<Watched>>,
+    /// Mostly one.
+    watched: Mutex<Vec<Watched>>,
     ready: Arc<Ready>,
 }
 
 impl Registration {
     fn new() -> Self {
         Self {
-            watched: Mutex::new(None),
+            watched: Mutex::default(),
             ready: Arc::new(Ready::unknown()),
         }
     }
 
     /// Watches `io` with the color that polls, if that is not so yet.
     ///
-    /// Where somebody else waits for it under another color it stays with that: two halves
-    /// of a stream that live apart would else take it from each other again and again. The
-    /// wakers find both.
+    /// Where somebody else waits for it under another color of the runtime it stays with that:
+    /// two halves of a stream that live apart would else take it from each other again and
+    /// again. The wakers find both.
     fn follow<S>(&self, io: &Arc<S>, way: Way, waiter: Waiter, cx: &Context<'_>) -> io::Result<()>
     where
         S: AsFd + Send + Sync + 'static,
     {
         let mut watched = lock(&self.watched);
-        if watched.as_ref().is_some_and(|w| w.color.is_current()) {
+        if watched.iter().any(|w| w.color.is_current()) {
             return Ok(());
         }
         let Some(color) = Color::current() else {
             return Err(Error::OutsideColor.into());
         };
+        let mut here = watched.iter().filter(|w| w.watch.is_in_runtime_of(&color));
         // One that was stopped does nothing for them.
-        let goes_on = watched.as_ref().is_some_and(|w| !w.color.is_stopped());
+        let goes_on = here.any(|w| !w.color.is_stopped());
         if goes_on && self.ready.others_wait(way, waiter, cx.waker()) {
             return Ok(());
         }
         // The watch before ends first: a descriptor is registered once. Its color, which
         // may have a state of the program, goes after the lock.
-        self.ready.set_watched(false);
-        let color_before = watched.take().map(Watched::end);
+        let ends = |w: &mut Watched| w.watch.is_over() || w.watch.is_in_runtime_of(&color);
+        let ended = watched.extract_if(.., ends).map(Watched::end);
+        let colors_before: Vec<_> = ended.collect();
+        self.ready.set_watched(!watched.is_empty());
         let [ready, told] = [(); 2].map(|()| Arc::clone(&self.ready));
         let come = move |(): &mut (), _: &mut mely::Context<'_>, edge| ready.come(edge);
         // Those of other colors wait, too, who go on where this one is stopped.
@@ -90,10 +95,11 @@ impl Registration {
         let watch = Watch::new_or(Arc::clone(io) as Arc<_>, &color, &READY, come, refused);
         let registered = watch.map(|watch| {
             self.ready.set_watched(true);
-            *watched = Some(Watched { color, watch });
+            watched.reserve_exact(1);
+            watched.push(Watched { color, watch });
         });
         drop(watched);
-        drop_safely(color_before);
+        drop_safely(colors_before);
         registered
     }
 }
@@ -103,17 +109,18 @@ impl Registration {
     fn end_watch(&self) {
         let mut watched = lock(&self.watched);
         self.ready.set_watched(false);
-        let before = watched.take().map(Watched::end);
+        let colors_before: Vec<_> = watched.drain(..).map(Watched::end).collect();
         drop(watched);
         // Who comes to wait just now is told to look anew, and watches for itself.
         self.ready.come(ANY);
-        drop_safely(before);
+        drop_safely(colors_before);
     }
 }
 
 impl Drop for Registration {
     fn drop(&mut self) {
-        drop_safely(lock(&self.watched).take());
+        let watched = std::mem::take(&mut *lock(&self.watched));
+        drop_safely(watched);
         self.ready.strike_all();
     }
 }

@@ -54,7 +54,8 @@ pub const CHUNK_MAX: usize = 1024 * 1024;
 pub struct File {
     operation: Operation,
     file: Arc<std::fs::File>,
-    /// What was read, and nobody has taken: the system's position is behind it.
+    /// What was read, and nobody has taken: the system's position is behind it. Kept until that
+    /// has moved, which may fail.
     unread: Vec<u8>,
     /// How much of it has been taken.
     taken: usize,
@@ -96,7 +97,8 @@ impl File {
         }
     }
 
-    /// Gives the file back, at its position, once nothing is under way.
+    /// Gives the file back, at its position, once nothing is under way; fails where bytes that
+    /// a dropped read has left would be lost, as the file has no position.
     pub async fn into_std(mut self) -> io::Result<std::fs::File> {
         self.settle().await?;
         let file = self.file;
@@ -190,7 +192,11 @@ impl File {
         R: Send + 'static,
         F: FnOnce(&std::fs::File) -> io::Result<R> + Send + 'static,
     {
-        self.settle().await?;
+        match self.settle().await {
+            // There is no position: what was read ahead is still to be read.
+            Err(error) if error.kind() == io::ErrorKind::NotSeekable => {}
+            settled => settled?,
+        }
         let file = Arc::clone(&self.file);
         spawn_blocking(move || call(&file)).await?
     }
@@ -205,21 +211,14 @@ impl File {
     }
 
     /// How much was read, and is not taken.
-    fn ahead(&self) -> usize {
-        self.unread.len() - self.taken
-    }
-
-    /// Forgets what was read and is not taken; how much that was.
-    fn forget_unread(&mut self) -> i64 {
-        let ahead = self.ahead();
-        (self.unread, self.taken) = (Vec::new(), 0);
+    fn ahead(&self) -> i64 {
         // It is no more than one chunk.
-        ahead as i64
+        (self.unread.len() - self.taken) as i64
     }
 
     fn start<F>(&mut self, is_write: bool, work: F)
     where
-        F: FnOnce(&std::fs::File) -> (Settled, Vec<u8>) + Send + 'static,
+        F: FnOnce(&std::fs::File) -> (Settled, Option<Vec<u8>>) + Send + 'static,
     {
         let file = Arc::clone(&self.file);
         let blocking = spawn_blocking(move || work(&file));
@@ -234,8 +233,10 @@ impl File {
         let outcome = ready!(Pin::new(&mut ongoing.blocking).poll(cx));
         self.operation.0 = None;
         Poll::Ready(Some(match outcome {
-            Ok((settled, bytes)) => {
-                (self.unread, self.taken) = (bytes, 0);
+            Ok((settled, unread)) => {
+                if let Some(unread) = unread {
+                    (self.unread, self.taken) = (unread, 0);
+                }
                 if let Settled::Sought(_, Ok(position)) = settled {
                     self.position = position;
                 }
@@ -249,13 +250,14 @@ impl File {
     pub fn poll_read(&mut self, cx: &mut Context<'_>, bytes: &mut [u8]) -> Poll<io::Result<usize>> {
         loop {
             let unread = &self.unread[self.taken..];
-            if !unread.is_empty() {
+            // Behind what is under way it may be of no use any more.
+            if !unread.is_empty() && self.operation.0.is_none() {
                 let count = cmp::min(unread.len(), bytes.len());
                 bytes[..count].copy_from_slice(&unread[..count]);
                 self.taken += count;
                 if self.ahead() == 0 {
                     // An open file that rests takes no memory.
-                    self.forget_unread();
+                    (self.unread, self.taken) = (Vec::new(), 0);
                 }
                 return Poll::Ready(Ok(count));
             }
@@ -281,7 +283,7 @@ impl File {
                     read => break read.map_err(io::Error::from),
                 }
             };
-            (Settled::Read(count), bytes)
+            (Settled::Read(count), Some(bytes))
         });
     }
 
@@ -290,12 +292,13 @@ impl File {
     pub fn poll_write(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         ready!(self.poll_flush(cx))?;
         let bytes = bytes[..cmp::min(bytes.len(), CHUNK_MAX)].to_vec();
-        let (count, ahead) = (bytes.len(), self.forget_unread());
+        let (count, ahead) = (bytes.len(), self.ahead());
         if count > 0 {
             self.start(true, move |mut file| {
-                let at_place = step_back(file, ahead);
-                let wrote = at_place.and_then(|()| file.write_all(&bytes));
-                (Settled::Wrote(wrote), Vec::new())
+                let stepped = step_back(file, ahead);
+                let unread = matches!(stepped, Ok(true)).then(Vec::new);
+                let wrote = stepped.and_then(|_| file.write_all(&bytes));
+                (Settled::Wrote(wrote), unread)
             });
         }
         Poll::Ready(Ok(count))
@@ -330,13 +333,15 @@ impl File {
 
     /// Starts to go there; nothing else is under way.
     pub(crate) fn start_seek(&mut self, to: SeekFrom) {
-        let ahead = self.forget_unread();
+        let ahead = self.ahead();
         let there = match to {
             SeekFrom::Current(by) => SeekFrom::Current(by.saturating_sub(ahead)),
             elsewhere => elsewhere,
         };
         self.start(false, move |mut file| {
-            (Settled::Sought(to, file.seek(there)), Vec::new())
+            let sought = file.seek(there);
+            let unread = sought.is_ok().then(Vec::new);
+            (Settled::Sought(to, sought), unread)
         });
     }
 
@@ -368,14 +373,14 @@ impl File {
     }
 }
 
-/// Goes back over what was read ahead, where there is a position.
-fn step_back(mut file: &std::fs::File, ahead: i64) -> io::Result<()> {
+/// Goes back over what was read ahead, where there is a position: whether there is one.
+fn step_back(mut file: &std::fs::File, ahead: i64) -> io::Result<bool> {
     if ahead == 0 {
-        return Ok(());
+        return Ok(true);
     }
     match file.seek(SeekFrom::Current(-ahead)) {
-        Err(error) if error.kind() == io::ErrorKind::NotSeekable => Ok(()),
-        sought => sought.map(drop),
+        Err(error) if error.kind() == io::ErrorKind::NotSeekable => Ok(false),
+        sought => sought.map(|_| true),
     }
 }
 

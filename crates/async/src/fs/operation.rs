@@ -17,7 +17,8 @@ pub(super) enum Settled {
 /// The operation that is under way.
 pub(super) struct Ongoing {
     pub(super) is_write: bool,
-    pub(super) blocking: Blocking<(Settled, Vec<u8>)>,
+    /// With what is read ahead from now on, where that is not what it was before.
+    pub(super) blocking: Blocking<(Settled, Option<Vec<u8>>)>,
 }
 
 #[derive(Default)]

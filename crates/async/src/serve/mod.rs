@@ -6,9 +6,11 @@ mod http;
 mod serving;
 mod stop;
 
+use std::any::Any;
 use std::future::poll_fn;
 use std::io;
 use std::ops;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -74,7 +76,8 @@ impl<L: ListenerSocket> Listener<L> {
     /// makes of it: connections run in parallel, each of them serially.
     ///
     /// What the future gives is dropped: a connection that fails is its peer's affair, unless
-    /// the future sees to it.
+    /// the future sees to it. A panic loses that connection only, be it of the future or of
+    /// `connection`, and counts as one of an event.
     ///
     /// The server goes on through what passes, as [`incoming`](Self::incoming) does, and ends
     /// by [`Serving::stop`]. Colors begin on each worker in turn.
@@ -137,7 +140,7 @@ impl<L: ListenerSocket> Listener<L> {
     /// `color` chooses as soon as a connection is accepted; `connection` makes its future, to
     /// which the [`TaskState`] lends the state between two awaits. Connections of one color run
     /// one at a time, and a connection whose color is [stopped](Colored::stop), or poisoned by
-    /// a panic, is closed. Where what a connection says first decides, serve it under a color
+    /// a panic, is closed. A panic of `color` or `connection` itself poisons no color. Where what a connection says first decides, serve it under a color
     /// of its own, and move the stream into a task of the other one
     /// ([`Colored::spawn_with`]).
     ///
@@ -210,6 +213,7 @@ impl<L: ListenerSocket> Listener<L> {
         let counts = Arc::new(Counts::default());
         let stop = options.stop.clone();
         let server = Server {
+            handle: handle.clone(),
             counts: Arc::clone(&counts),
             options,
             begin,
@@ -223,6 +227,11 @@ impl<L: ListenerSocket> Listener<L> {
     }
 }
 
+/// A connection that nothing began but a panic.
+async fn panics_with(panic: Box<dyn Any + Send>) {
+    resume_unwind(panic)
+}
+
 /// A connection that counts as long as it is there.
 async fn inside(serving: impl Future, pass: Pass) {
     // Dropped last.
@@ -232,6 +241,7 @@ async fn inside(serving: impl Future, pass: Pass) {
 }
 
 struct Server<B> {
+    handle: Handle,
     counts: Arc<Counts>,
     options: ServeOptions,
     begin: B,
@@ -269,7 +279,20 @@ impl<B> Server<B> {
             let (stream, peer) = next?;
             // Relaxed: a count.
             self.counts.accepted.fetch_add(1, Relaxed);
-            (self.begin)(stream, peer, self.counts.inside.enter());
+            self.begin(stream, peer);
+        }
+    }
+
+    /// Begins a connection. Where the program panics instead it is one that panics, under a
+    /// color of its own, whatever color was chosen.
+    fn begin<S, A>(&mut self, stream: S, peer: A)
+    where
+        B: FnMut(S, A, Pass),
+    {
+        let pass = self.counts.inside.enter();
+        let begun = catch_unwind(AssertUnwindSafe(|| (self.begin)(stream, peer, pass)));
+        if let Err(panic) = begun {
+            self.handle.new_color().spawn(panics_with(panic)).detach();
         }
     }
 }

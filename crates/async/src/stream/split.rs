@@ -53,7 +53,8 @@ impl<S: StreamSocket> Stream<S> {
     /// Two halves that can live apart, in other tasks and under other colors.
     ///
     /// The stream is watched with the color of that which waits first; the other one is
-    /// woken across colors while both wait.
+    /// woken across colors while both wait, and so not before the events of that color that come
+    /// first.
     ///
     /// ```
     /// use mely_async::UnixStream;

@@ -1,6 +1,7 @@
 //! The end of the runtime, and of what waits.
 
 use std::io::{Read, Write};
+use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use futures::FutureExt as _;
@@ -62,6 +63,52 @@ fn a_stream_that_outlives_its_runtime_works_in_another_one() {
             });
             (here, there) = waits.wait().expect("it ends");
             rt.shutdown(Duration::from_secs(10)).expect("it ends");
+        }
+    });
+}
+
+/// Each runtime has its own watch: neither the shutdown nor the end of one takes that of another.
+#[test]
+fn who_waits_in_another_runtime_goes_on_where_one_ends() {
+    bounded(|| {
+        for is_held in [false, true] {
+            let [ends, goes_on] = [(); 2].map(|()| runtime(1));
+            let listener = Arc::new(TcpListener::bind("127.0.0.1:0").expect("a listener"));
+            let address = listener.local_addr().expect("an address");
+            let udp = Arc::new(UdpSocket::bind("127.0.0.1:0").expect("a socket"));
+            let waiting = [&ends, &goes_on].map(|rt| {
+                let (listener, udp) = (Arc::clone(&listener), Arc::clone(&udp));
+                let accepted = rt.new_color().spawn(async move {
+                    for _ in 0..2 {
+                        listener.accept().await.expect("a connection");
+                    }
+                });
+                let received = rt.new_color().spawn(async move {
+                    for _ in 0..2 {
+                        udp.recv(&mut [0; 8]).await.expect("a datagram");
+                    }
+                });
+                rt.wait_idle();
+                (accepted, received)
+            });
+            let (release, held) = mpsc::channel::<()>();
+            if is_held {
+                // It drains, and does not end.
+                ends.new_color().post_or_shed(move |(), _| _ = held.recv());
+                mely::Handle::shutdown(&ends, Duration::from_secs(3600));
+            } else {
+                ends.shutdown(Duration::from_secs(10)).expect("it ends");
+            }
+            let client = std::net::UdpSocket::bind("127.0.0.1:0").expect("a socket");
+            for _ in 0..2 {
+                std::net::TcpStream::connect(address).expect("it listens");
+                let peer = udp.local_addr().expect("an address");
+                client.send_to(b"x", peer).expect("it is sent");
+                goes_on.wait_idle();
+            }
+            let [_, (accepted, received)] = waiting;
+            assert_eq!((accepted.wait(), received.wait()), (Ok(()), Ok(())));
+            drop(release);
         }
     });
 }

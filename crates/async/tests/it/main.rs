@@ -25,3 +25,4 @@ mod tls;
 mod tokio_context;
 mod turns;
 mod under;
+mod unread;

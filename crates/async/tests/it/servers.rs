@@ -147,6 +147,55 @@ fn a_connection_that_panics_leaves() {
     });
 }
 
+/// What makes the futures is the program's, too: where it panics that connection is lost, and
+/// the panic counts as one of an event.
+#[test]
+fn a_connection_that_is_not_begun_for_a_panic_is_closed() {
+    bounded(|| {
+        let rt = runtime(2);
+        let (listener, address) = listener();
+        let mut count = 0;
+        let serving = listener.serve(&rt, move |stream, _| {
+            count += 1;
+            if count % 2 == 0 {
+                silent_panic();
+            }
+            echo(stream)
+        });
+        for byte in 0..5 {
+            ask(&mut Client::connect(address).expect("it listens"), byte);
+            let mut lost = Client::connect(address).expect("it listens");
+            assert_eq!(lost.read(&mut [0]).expect("the end"), 0);
+        }
+        eventually("all leave", || serving.connections() == 0);
+        eventually("all are counted", || rt.metrics().total(|w| w.panics) == 5);
+        assert_eq!(serving.accepted(), 10);
+        serving.stop();
+        serving.wait().expect("no error");
+    });
+}
+
+/// A server asks no color for room.
+#[test]
+fn a_server_serves_where_colors_have_no_room() {
+    bounded(|| {
+        let rt = mely::Runtime::builder()
+            .workers(1)
+            .color_capacity(0)
+            .build();
+        let rt = rt.expect("a runtime");
+        let (listener, address) = listener();
+        let serving = listener.serve(&rt, |stream, _| {
+            mely_async::timeout(Duration::from_secs(3600), echo(stream))
+        });
+        for byte in 0..3 {
+            ask(&mut Client::connect(address).expect("it listens"), byte);
+        }
+        serving.stop();
+        serving.wait().expect("no error");
+    });
+}
+
 #[test]
 fn unix_connections_are_served_too() {
     bounded(|| {

@@ -68,12 +68,15 @@ fn who_waits_is_told_of_the_end_of_the_runtime() {
             let [one, other] = [(); 2].map(|()| signal::terminated(&rt).expect("it can be caught"));
             let anywhere = std::thread::spawn(|| block_on(one));
             let blocked = std::thread::spawn(|| other.wait());
-            let late = signal::terminated(&rt).expect("it can be caught");
+            let [late, later] =
+                [(); 2].map(|()| signal::terminated(&rt).expect("it can be caught"));
             rt.shutdown(Duration::from_secs(10)).expect("it ends");
             let ended = anywhere.join().expect("no panic");
             assert!(is_ended(&ended.expect_err("nobody has sent one")));
-            assert!(blocked.join().expect("no panic").is_err());
+            let ended = blocked.join().expect("no panic");
+            assert!(is_ended(&ended.expect_err("nobody has sent one")));
             assert!(is_ended(&block_on(late).expect_err("nobody has sent one")));
+            assert!(is_ended(&later.wait().expect_err("nobody has sent one")));
             assert!(signal::terminated(&handle).is_err());
         },
     );

@@ -175,3 +175,25 @@ fn too_many_timers_are_told() {
         eventually("all are cancelled", || rt.metrics().events.pending() == 0);
     });
 }
+
+/// Timers ask for no room, so that a color that is full has them too.
+#[test]
+fn what_waits_under_a_full_color_is_woken() {
+    bounded(|| {
+        let rt = runtime(1);
+        let color = rt.color_options().capacity(1).colored(0).expect("no home");
+        let woken = color.spawn_with(async |own: mely::TaskState<u32>| {
+            let full = own.colored().clone();
+            let fill = || while full.post(|n, _| *n += 1).is_ok() {};
+            fill();
+            sleep(Duration::from_millis(1)).await.expect("it ends");
+            fill();
+            let late = timeout(Duration::from_millis(1), std::future::pending::<()>());
+            assert_eq!(late.await, Err(Error::Elapsed));
+            fill();
+            let in_time = timeout(Duration::from_secs(3600), mely_async::yield_now());
+            assert_eq!(in_time.await, Ok(()));
+        });
+        assert_eq!(woken.wait(), Ok(()));
+    });
+}

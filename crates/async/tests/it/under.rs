@@ -145,18 +145,35 @@ fn the_state_is_lent_to_the_task_and_to_nobody_else() {
     });
 }
 
+/// Neither does the server end, nor is the room poisoned, where a future is not made.
 #[test]
-fn who_panics_where_a_color_is_chosen_ends_the_server() {
+fn who_panics_where_a_color_is_chosen_loses_that_connection() {
     bounded(|| {
         let rt = runtime(2);
         let (listener, address) = listener();
+        let rooms = rt.colored(0_u32);
+        let (mut chosen, mut made) = (0, 0);
         let serving = listener.serve_under(
             &rt,
-            |_, _| -> Colored<u32> { silent_panic() },
-            |room, stream, _| visit(room, stream),
+            move |_, _| {
+                chosen += 1;
+                if chosen == 1 {
+                    silent_panic();
+                }
+                rooms.clone()
+            },
+            move |room, stream, _| {
+                made += 1;
+                if made == 1 {
+                    silent_panic();
+                }
+                visit(room, stream)
+            },
         );
-        assert_eq!(told(address), "");
-        assert!(serving.wait().is_err());
+        let all = [(); 4].map(|()| told(address));
+        assert_eq!(all, ["", "", "1", "2"]);
+        serving.stop();
+        serving.wait().expect("no error");
     });
 }
 

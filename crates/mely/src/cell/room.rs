@@ -20,9 +20,6 @@ pub(crate) enum Room {
     Always,
     /// The same, of an event that the runtime means to run even while it drains.
     Last,
-    /// If there is room, but later: a delayed event takes its place when it is due,
-    /// full or not.
-    Later,
 }
 
 impl Room {
@@ -37,7 +34,6 @@ impl Room {
                 color.reserve_always();
                 true
             }
-            Room::Later => color.has_room(),
         }
     }
 }
@@ -159,6 +155,14 @@ impl<R: Realm> OwnedColor<R> {
     #[inline]
     pub(crate) fn reserve(&self) -> bool {
         !self.cell().marks.is_bounded() || self.borrow().reserve()
+    }
+
+    /// Counts one more pending event, full or not.
+    #[inline]
+    pub(crate) fn reserve_always(&self) {
+        if self.cell().marks.is_bounded() {
+            self.borrow().reserve_always();
+        }
     }
 
     /// Counts this pending event no more.

@@ -39,6 +39,30 @@ impl<F> PostError<F> {
         }
     }
 
+    /// The same error without the event, which is dropped: it is `Send` and `Sync` whatever
+    /// the closure has captured, as an error must be of which `?` makes a boxed one, or one of
+    /// `anyhow`'s.
+    ///
+    /// ```
+    /// # use std::sync::mpsc;
+    /// type AnyError = Box<dyn std::error::Error + Send + Sync>;
+    ///
+    /// fn note(sum: &mely::Colored<u64>, more: mpsc::Receiver<u64>) -> Result<(), AnyError> {
+    ///     // A `Receiver` is not `Sync`, nor is a closure that has one.
+    ///     let posted = sum.post(move |sum, _cx| *sum += more.iter().sum::<u64>());
+    ///     Ok(posted.map_err(mely::PostError::without_event)?)
+    /// }
+    ///
+    /// let rt = mely::Runtime::builder().workers(1).build()?;
+    /// let full = rt.color_options().capacity(0).colored(0)?;
+    /// let (_tell, told) = mpsc::channel();
+    /// assert!(note(&full, told).unwrap_err().is::<mely::PostError<()>>());
+    /// # Ok::<(), AnyError>(())
+    /// ```
+    pub fn without_event(self) -> PostError<()> {
+        self.map(drop)
+    }
+
     /// The same, of another event.
     pub(crate) fn map<E>(self, make: impl FnOnce(F) -> E) -> PostError<E> {
         match self {

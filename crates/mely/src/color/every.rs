@@ -172,7 +172,7 @@ impl<T: Send + 'static> Colored<T> {
     /// more than one at a time. An event that panics does not end it.
     ///
     /// Between two events nothing of it is pending: it does not keep
-    /// [`settle`](crate::Handle::settle) or a shutdown waiting, and in the metrics each event
+    /// [`wait_idle`](crate::Handle::wait_idle) or a shutdown waiting, and in the metrics each event
     /// counts as posted when it is due.
     ///
     /// ```

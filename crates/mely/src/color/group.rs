@@ -203,6 +203,9 @@ impl Group {
 
     /// Stops all: each color as by [`Colored::stop`], and what joins later, too. Tasks run to
     /// their ends with [`Pending::Run`], and are given up with [`Pending::Drop`].
+    ///
+    /// Color 0 of a runtime with a [single reactor](crate::ReactorKind::Single) cannot be
+    /// stopped: a group that has [adopted](Self::adopt) it is over with that runtime.
     pub fn stop(&self, pending: Pending) {
         let mut members = self.inner.lock();
         members.stopped = Some(pending);

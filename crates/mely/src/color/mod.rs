@@ -213,7 +213,7 @@ impl<T: Send + 'static> Colored<T> {
     /// [`WeakColored`](crate::WeakColored) in an event of another color, or cancels the timer.
     ///
     /// On a bounded color it counts as pending from the time that it is due, and is
-    /// posted then even if the color is full.
+    /// posted then even if the color is full, as it may be when the timer is set.
     ///
     /// ```
     /// # use std::time::Duration;
@@ -257,7 +257,8 @@ impl<T: Send + 'static> Colored<T> {
     /// and posts it if not: what a function does that does not know where it is called.
     ///
     /// Run now, it comes before all that is pending, is a part of the calling event in the
-    /// metrics, and is given back never.
+    /// metrics, and is given back never. It runs on `state`: pass on the state that the handler
+    /// was given, as its other events find it, and no other value of that type.
     ///
     /// ```
     /// # use mely::{Colored, Context};

@@ -13,7 +13,7 @@ use crate::cell::lives::EndsWithColor;
 use crate::cell::origin::RuntimeNumber;
 use crate::color::error::CallError;
 use crate::color::waits::wait_for;
-use crate::machine::panics::{call_safely, message_of};
+use crate::machine::panics::{call_safely, drop_safely, message_of};
 use crate::machine::probe;
 use crate::machine::sync::{
     Condvar, Mutex, MutexGuard, UnsimulatedBool, lock, unpoison, wait_at_most,
@@ -248,13 +248,17 @@ impl<R> Reply<R> {
     /// Blocks, wherever it is; returns only once there is an answer.
     pub(crate) fn block(self) -> Result<R, CallError> {
         // A waker from before is the program's: it is dropped last, without the lock.
-        let mut _before = Waits::Nobody;
+        let mut waiter_before = Waits::Nobody;
         let mut answer = self.slot.lock();
         loop {
             match answer.take_or_wait() {
-                Ok(result) => return result,
+                Ok(result) => {
+                    drop(answer);
+                    drop_safely(waiter_before);
+                    return result;
+                }
                 Err(Waits::Thread) => {}
-                Err(before) => _before = before,
+                Err(before) => waiter_before = before,
             }
             answer = unpoison(self.slot.ready.wait(answer));
         }
@@ -262,20 +266,23 @@ impl<R> Reply<R> {
 
     /// Blocks until there is an answer, or nothing is left of the time.
     fn block_until(&self, left: impl Fn() -> Duration) -> Option<Result<R, CallError>> {
-        let mut _before = Waits::Nobody;
+        let mut waiter_before = Waits::Nobody;
         let mut answer = self.slot.lock();
         let mut is_over = false;
-        loop {
+        let answered = loop {
             match answer.take_or_wait() {
-                Ok(result) => return Some(result),
+                Ok(result) => break Some(result),
                 Err(Waits::Thread) => {}
-                Err(before) => _before = before,
+                Err(before) => waiter_before = before,
             }
             if is_over {
-                return None;
+                break None;
             }
             (answer, is_over) = wait_at_most(&self.slot.ready, answer, left());
-        }
+        };
+        drop(answer);
+        drop_safely(waiter_before);
+        answered
     }
 }
 
@@ -291,17 +298,19 @@ impl<R> Future for Reply<R> {
         match std::mem::replace(&mut *answer, Answer::Taken) {
             Answer::Ready(result) => {
                 drop(answer);
+                drop_safely(waker);
                 Poll::Ready(result)
             }
             Answer::Taken => {
                 drop(answer);
+                drop_safely(waker);
                 Poll::Ready(Err(CallError::Dropped))
             }
             Answer::Pending(before) => {
                 *answer = Answer::Pending(Waits::Task(waker));
                 drop(answer);
                 worker::note_awaits(self.slot.runtime);
-                drop(before);
+                drop_safely(before);
                 Poll::Pending
             }
         }

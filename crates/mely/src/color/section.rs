@@ -49,7 +49,8 @@ impl<T: Send + 'static> Colored<T> {
     ///
     /// Where [`try_blocking_with`](Self::try_blocking_with) gives an error: inside a handler of the same
     /// runtime (of any color: waiting there could wait for itself) or of one that it waits
-    /// for, after a shutdown, and when the closure panics.
+    /// for, when the color is full, [stopped](Self::stop) or poisoned, after a shutdown or where
+    /// one drops the event, and when the closure panics.
     #[track_caller]
     pub fn blocking_with<R, F>(&self, section: F) -> R
     where

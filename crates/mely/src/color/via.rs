@@ -164,7 +164,8 @@ impl<T: Send + 'static> WithHandler<'_, T> {
         let (shared, inside) = (color.shared(), Inside::here());
         worker::with_current(shared, |worker| {
             let poster = worker.map_or(Poster::Outside, Worker::poster);
-            if shared.admit(poster, || Room::Later.take(color)).is_err() {
+            // It takes its place when it is due, full or not.
+            if shared.admit(poster, || true).is_err() {
                 drop_refused(event);
                 return Timer::refused(shared);
             }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::task::Waker;
 
 use super::{ColorRef, Shared};
-use crate::machine::panics::call_safely;
+use crate::machine::panics::{call_safely, drop_safely};
 use crate::machine::sync::{Mutex, lock};
 
 /// Those who wait, by color, in the order in which they came. A color's `AWAITED` is up
@@ -32,7 +32,7 @@ impl Rooms {
         let before = waiting.insert(ticket, waker);
         color.note_awaited(true);
         drop(lists);
-        drop(before);
+        drop_safely(before);
         ticket
     }
 
@@ -41,7 +41,9 @@ impl Rooms {
         let mut lists = lock(&self.0);
         let left = lists.take(color, |waiting| waiting.remove(&ticket));
         drop(lists);
-        left.is_some()
+        let waited = left.is_some();
+        drop_safely(left);
+        waited
     }
 
     /// Wakes who has waited longest for room in this color.

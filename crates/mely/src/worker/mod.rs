@@ -240,8 +240,8 @@ impl Worker {
     fn make_fresh(&self, event: Event) -> OwnedColor {
         let traits = self.shared.default_traits(self.index);
         let color = OwnedColor::fresh(&self.cells, &self.shared, self.fresh_id(), traits);
-        // There is room: a color holds at least one event.
-        color.reserve();
+        // Whatever its capacity: it is there for this event.
+        color.reserve_always();
         color.push_first(event);
         color
     }

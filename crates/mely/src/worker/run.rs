@@ -292,7 +292,8 @@ impl Worker {
             unreachable!("only a fresh one was wanted");
         };
         color.renew(self.fresh_id());
-        color.reserve();
+        // As in `make_fresh`.
+        color.reserve_always();
         Some(event)
     }
 

@@ -83,7 +83,7 @@ fn a_full_color_sheds_what_its_own_handler_posts() {
 }
 
 #[test]
-fn a_capacity_of_none_refuses_everything() {
+fn a_capacity_of_none_refuses_all_but_timers() {
     bounded("no capacity", || {
         let rt = Runtime::builder().workers(1).color_capacity(0).build();
         let rt = rt.expect("a runtime");
@@ -91,9 +91,11 @@ fn a_capacity_of_none_refuses_everything() {
         assert!(matches!(color.post(|_, _| ()), Err(PostError::Full(_))));
         assert_eq!(color.try_blocking_with(|_| ()), Err(mely::CallError::Full));
         assert_eq!(color.call(|_, _| ()).wait(), Err(mely::CallError::Full));
+        let shed = rt.metrics().events.shed;
         let timer = color.post_after(std::time::Duration::ZERO, |_, _| ());
-        assert!(!timer.is_pending() && !timer.cancel());
         settle(&rt);
+        assert!(!timer.is_pending() && !timer.cancel());
+        assert_eq!((shed, rt.metrics().events.shed), (3, 3));
         holds(conserved(&rt.metrics().events));
     });
 }

@@ -2,8 +2,8 @@
 
 use std::future::Future;
 use std::pin::pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+use std::sync::{Arc, mpsc};
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
@@ -171,6 +171,39 @@ fn no_room_at_all_is_said_at_once() {
         let unbounded = rt.new_color();
         assert!(block_on(unbounded.post_when_room(|(), _| ())).is_ok());
     });
+}
+
+/// An event of a color of its own has its place, though that color has room for no other.
+#[test]
+fn what_runs_in_parallel_has_its_place() {
+    for policy in [Policy::Adaptive, Policy::LibasyncSmp] {
+        bounded("in parallel", move || {
+            let rt = Runtime::builder().workers(1).policy(policy);
+            let rt = rt.color_capacity(0).build().expect("a runtime");
+            let color = rt
+                .color_options()
+                .capacity(10)
+                .new_color()
+                .expect("no home");
+            let (tell, told) = mpsc::channel();
+            color.post_or_shed(move |(), cx| {
+                // The second one may follow in the turn of the first.
+                for _ in 0..2 {
+                    let tell = tell.clone();
+                    cx.post_parallel(move |(), cx| {
+                        let own = cx.color();
+                        let control = own.post_control(|(), _| ()).is_ok();
+                        let data = own.post(|(), _| ());
+                        let is_full = matches!(data, Err(PostError::Full(_)));
+                        _ = tell.send((control, is_full));
+                    });
+                }
+            });
+            settle(&rt);
+            assert_eq!(told.iter().collect::<Vec<_>>(), [(true, true); 2]);
+            holds(conserved(&rt.metrics().events));
+        });
+    }
 }
 
 fn add(sum: &mut u64, _: &mut mely::Context<'_, u64>) {

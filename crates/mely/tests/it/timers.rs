@@ -1,10 +1,10 @@
 //! Delayed events.
 
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use mely::{PostError, Runtime};
+use mely::{Policy, PostError, Runtime};
 
 use crate::checkers::conserved;
 use crate::support::{Gate, LIMIT, OpenOnDrop, bounded, eventually, holds, runtime, settle};
@@ -140,6 +140,62 @@ fn an_event_of_a_timer_too_many_leaves_room_in_its_color() {
         assert_eq!(rt.metrics().events.shed, 1);
         assert!(color.post(|_, _| ()).is_ok(), "nothing is pending");
     });
+}
+
+/// A color that is full, or has no room at all, has timers as any other.
+#[test]
+fn a_timer_asks_for_no_room() {
+    for policy in [Policy::Adaptive, Policy::LibasyncSmp] {
+        bounded("no room asked", move || {
+            let rt = Runtime::builder().workers(1).policy(policy).build();
+            let rt = rt.expect("a runtime");
+            for capacity in [0, 1] {
+                let options = rt.color_options().capacity(capacity);
+                let color = options.colored(Vec::new()).expect("no home");
+                let (begun, goes_on) = (Gate::default(), OpenOnDrop(Gate::default()));
+                let (begins, waits) = (begun.clone(), goes_on.0.clone());
+                drop(color.post_after(Duration::ZERO, move |_, _| {
+                    begins.arrive();
+                    waits.pass("the timers are set");
+                }));
+                begun.pass("its event begins");
+                while color.post(|seen, _| seen.push(0)).is_ok() {}
+                let own = color.clone();
+                let timers = [
+                    color.post_after(Duration::ZERO, move |seen, _| {
+                        seen.push(1);
+                        while own.post(|_, _| ()).is_ok() {}
+                        drop(own.post_after(Duration::ZERO, |seen, _| seen.push(3)));
+                    }),
+                    color.post_after(HOUR, |seen, _| seen.push(4)),
+                    color.post_after(HOUR, |seen, _| seen.push(5)),
+                ];
+                assert!(timers.iter().all(mely::Timer::is_pending), "{timers:?}");
+                let ticks = Gate::default();
+                let ticked = ticks.clone();
+                let often =
+                    color.post_every(Duration::from_micros(50), move |_, _| ticked.arrive());
+                assert!(timers[1].reset_after(Duration::ZERO) && timers[2].cancel());
+                drop(goes_on);
+                assert!(ticks.wait_for(3, LIMIT), "it comes again");
+                often.cancel();
+                settle(&rt);
+                let (tell, told) = mpsc::channel();
+                drop(color.post_after(Duration::ZERO, move |seen, _| {
+                    drop(tell.send(std::mem::take(seen)))
+                }));
+                let mut ran = told.recv().expect("it ran");
+                ran.sort_unstable();
+                let expected: &[_] = if capacity == 0 {
+                    &[1, 3, 4]
+                } else {
+                    &[0, 1, 3, 4]
+                };
+                assert_eq!(ran, expected);
+            }
+            holds(conserved(&rt.metrics().events));
+        });
+    }
 }
 
 #[test]

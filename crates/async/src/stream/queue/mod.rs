@@ -25,7 +25,8 @@ pub enum WhenFull {
 /// Why bytes were not queued.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PushError {
-    /// There was no room for them. With [`WhenFull::Close`] the connection is closed by this.
+    /// There was no room for them: the peer does not read, or they are more than the queue may
+    /// hold at all. With [`WhenFull::Close`] the connection is closed by this.
     Full,
     /// Nobody writes any more: the queue was closed, or the connection has ended.
     Closed,
@@ -34,7 +35,7 @@ pub enum PushError {
 impl fmt::Display for PushError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Full => "the queue is full: the peer does not read",
+            Self::Full => "the queue has no room for the bytes: the peer does not read, or they are more than it may hold",
             Self::Closed => "the queue is closed: nobody writes to this peer any more",
         })
     }

@@ -45,6 +45,7 @@ impl Take {
         let asked = line.try_take(self.amount);
         if !refused_for_now(&asked) {
             drop(line);
+            drop_safely(waker);
             return Poll::Ready(asked);
         }
         self.place = Some(line.enter(self.amount, waker));
@@ -56,7 +57,7 @@ impl Take {
         if matches!(turn, Turn::Waits { is_woken: false }) {
             let other = waker.clone();
             let before = self.budget.lock().replace(place, other);
-            drop(before);
+            drop_safely(before);
             turn = self.budget.lock().look(place, waker);
         }
         let result = match turn {

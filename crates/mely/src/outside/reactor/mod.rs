@@ -6,6 +6,7 @@
 //! call beyond the wait. When a color has moved for good, its descriptors follow.
 
 pub(crate) mod bits;
+mod readiness;
 pub(crate) mod single;
 mod watch;
 
@@ -20,7 +21,8 @@ use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::event::{EventfdFlags, Timespec, eventfd};
 use slab::Slab;
 
-pub use self::watch::{Readiness, Watch};
+pub use self::readiness::Readiness;
+pub use self::watch::Watch;
 use crate::machine::driver::{Driver, ReadyList, Source, Sources, Token};
 use crate::machine::panics::{call_safely, drop_safely};
 use crate::machine::sync::unpoison;

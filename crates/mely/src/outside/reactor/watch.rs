@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use rustix::event::epoll::EventFlags;
 
 use super::bits::ReadyBits;
+use super::readiness::Readiness;
 use crate::color::context::Context;
 use crate::color::{Color, Colored};
 use crate::event::StatePtr;
@@ -16,7 +17,7 @@ use crate::machine::driver::{Source, Sources, Token};
 use crate::machine::panics::{call_safely, drop_safely};
 use crate::machine::sync::unpoison;
 use crate::shared::colors::POLL_COLOR;
-use crate::shared::{Phase, Shared};
+use crate::shared::{ColorRef, Phase, Shared};
 use crate::worker::{self, Worker};
 
 /// After how many events in a row that ran on another core than the one that
@@ -29,29 +30,6 @@ const FOLLOW_AFTER: u32 = 16;
 
 /// Adds a descriptor to those that a single reactor monitors.
 static REGISTER: Handler = Handler::new("RegisterFdInEpoll");
-
-/// What a descriptor is ready for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Readiness {
-    /// There may be something to read, or to accept, or the end of the stream.
-    pub readable: bool,
-    /// There may be room to write.
-    pub writable: bool,
-    /// The peer will send no more, or is gone.
-    pub closed: bool,
-}
-
-impl Readiness {
-    fn from_bits(bits: u32) -> Self {
-        let flags = EventFlags::from_bits_retain(bits);
-        let gone = EventFlags::HUP | EventFlags::ERR;
-        Self {
-            readable: flags.intersects(EventFlags::IN | EventFlags::RDHUP | gone),
-            writable: flags.intersects(EventFlags::OUT | gone),
-            closed: flags.intersects(EventFlags::RDHUP | gone),
-        }
-    }
-}
 
 /// Where the source is registered now.
 struct Registered {
@@ -192,6 +170,8 @@ where
 /// The end of a watch.
 trait End: Send + Sync {
     fn end(&self);
+
+    fn color(&self) -> &ColorRef;
 }
 
 impl<T, F> End for Watched<T, F>
@@ -218,6 +198,10 @@ where
             sources.remove((**fd).as_fd(), token);
         }
         drop_safely(fd);
+    }
+
+    fn color(&self) -> &ColorRef {
+        self.target.color_ref()
     }
 }
 
@@ -326,6 +310,18 @@ impl Watch {
         }
         Ok(Self(watched))
     }
+
+    /// Whether nothing more is told: its color was [stopped](Colored::stop), or the shutdown of
+    /// its runtime has begun.
+    pub fn is_over(&self) -> bool {
+        let color = self.0.color();
+        color.is_stopped() || color.shared().phase() > Phase::Running
+    }
+
+    /// Whether it tells a color of the same runtime as this one.
+    pub fn is_in_runtime_of<T: Send + 'static>(&self, color: &Colored<T>) -> bool {
+        self.0.color().shared().number == color.color_ref().shared().number
+    }
 }
 
 /// Where the descriptors of a worker are registered: all but loom models have such a place.
@@ -383,16 +379,5 @@ impl Drop for Watch {
 impl fmt::Debug for Watch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Watch").finish_non_exhaustive()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_error_makes_a_descriptor_ready_for_everything() {
-        let ready = Readiness::from_bits(EventFlags::ERR.bits());
-        assert!(ready.readable && ready.writable && ready.closed);
     }
 }
