@@ -129,7 +129,7 @@ fn what_runs_inside_may_stop_the_color_around_it() {
             let inside = caller.call(move |(), cx| {
                 cx.post_or_shed(move |(), _| late.store(true, SeqCst));
                 let me = cx.colored();
-                let call = called.call(move |(), _| drop(me.stop(Pending::Drop)));
+                let call = called.call(move |(), _| me.stop(Pending::Drop));
                 at_once(call).is_some()
             });
             let inside = inside.wait() == Ok(true);
