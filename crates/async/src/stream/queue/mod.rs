@@ -192,6 +192,7 @@ impl WriteQueue {
         let is_next = waiting.phase == Phase::Open
             && waiting.is_idle()
             && waiting.bytes.is_empty()
+            && !bytes.is_empty()
             && bytes.len() <= self.0.limit;
         let Some(stream) = is_next.then(|| waiting.stream.clone()).flatten() else {
             drop(waiting);

@@ -166,7 +166,10 @@ impl<S: StreamSocket> Writing<S> {
             Next::End | Next::Cut(_) => Some(waker),
         };
         let spare = match next {
-            Next::Wait if waiting.bytes.capacity() > KEPT_BYTES => mem::take(&mut waiting.bytes),
+            // Behind who writes at once there may be some.
+            Next::Wait if waiting.bytes.is_empty() && waiting.bytes.capacity() > KEPT_BYTES => {
+                mem::take(&mut waiting.bytes)
+            }
             _ => Vec::new(),
         };
         drop(waiting);
@@ -257,5 +260,58 @@ impl<S: StreamSocket> fmt::Debug for Writing<S> {
         f.debug_struct("Writing")
             .field("writer", &self.writer)
             .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::net::UnixStream;
+    use std::sync::atomic::AtomicUsize;
+    use std::sync::atomic::Ordering::Relaxed;
+
+    use super::super::TryWrite;
+    use super::*;
+    use crate::stream::Stream;
+
+    fn queue() -> (WriteQueue, Writing<UnixStream>, UnixStream) {
+        let (here, there) = UnixStream::pair().expect("a pair");
+        let (_reader, writer) = Stream::from_std(here).expect("a socket").into_split();
+        let (queue, writing) = writer.into_queue(1 << 16, WhenFull::Close);
+        (queue, writing, there)
+    }
+
+    #[test]
+    fn what_is_left_behind_who_writes_at_once_is_kept() {
+        let (queue, mut writing, _peer) = queue();
+        lock(&queue.0.waiting).at_once = 1;
+        assert_eq!(queue.push(&[7; 2 * KEPT_BYTES]), Ok(()));
+        // The writer's task may be polled for what else it does.
+        assert!(matches!(writing.next(Waker::noop()), Next::Wait));
+        lock(&queue.0.waiting).at_once = 0;
+        assert_eq!(queue.unwritten(), 2 * KEPT_BYTES);
+        let next = writing.next(Waker::noop());
+        assert!(matches!(next, Next::Write { is_last: false }));
+        assert_eq!(writing.bytes, [7; 2 * KEPT_BYTES]);
+    }
+
+    struct Calls(AtomicUsize);
+
+    impl TryWrite for Calls {
+        fn try_write(&self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.fetch_add(1, Relaxed);
+            Ok(bytes.len())
+        }
+    }
+
+    /// Who writes nothing would not be seen to write, and its end be taken for another's.
+    #[test]
+    fn nothing_is_not_written() {
+        let (queue, _writing, _peer) = queue();
+        let calls = Arc::new(Calls(AtomicUsize::new(0)));
+        lock(&queue.0.waiting).stream = Some(Arc::clone(&calls) as _);
+        assert_eq!(queue.write(b""), Ok(()));
+        assert_eq!(calls.0.load(Relaxed), 0);
+        assert_eq!(queue.write(b"something"), Ok(()));
+        assert_eq!(calls.0.load(Relaxed), 1);
     }
 }
