@@ -164,6 +164,7 @@ fn an_idle_color_is_stopped_by_whoever_wants() {
             for n in 0..20 {
                 assert_eq!(rt.colored(n).blocking_with(|n| *n), n);
             }
+            settle(&rt);
             holds(conserved(&rt.metrics().events));
         }
     });
