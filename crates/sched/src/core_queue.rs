@@ -87,18 +87,18 @@ impl<C: ReadyColor> CoreQueue<C> {
         self.taken(bundle)
     }
 
-    /// Takes the color that became ready last, if it is wanted.
-    pub fn pop_newest_if(&self, is_wanted: impl FnOnce(&C) -> bool) -> Option<Ticketed<C>> {
-        // SAFETY: judging the color does not change the ring.
-        let newest = unsafe { self.colors.last() }?;
-        if !is_wanted(newest.color()) {
-            return None;
-        }
-        let newest = self.colors.pop_back()?;
+    /// Takes the newest color that is wanted, of so many that became ready last.
+    pub fn take_newest_if(
+        &self,
+        among: usize,
+        is_wanted: impl Fn(&C) -> bool,
+    ) -> Option<Ticketed<C>> {
+        let is_wanted = |color: &Ticketed<C>| is_wanted(color.color());
+        let taken = self.colors.take_newest_if(among, is_wanted)?;
         let time_left = self.time_left_cycles.get();
         self.time_left_cycles
-            .set(time_left - newest.time_left_cycles());
-        Some(newest)
+            .set(time_left - taken.time_left_cycles());
+        Some(taken)
     }
 
     /// Takes the colors that are ready longest, as many as a bundle holds; `None` if
@@ -208,7 +208,7 @@ pub(crate) mod tests {
         Push(u64),
         Pop,
         TakeNewest(usize),
-        PopNewestIf(u64),
+        TakeNewestIf(usize, u64),
         TakeOldest,
         LendAndTakeBack,
     }
@@ -221,7 +221,8 @@ pub(crate) mod tests {
             6 => (0u64..1000).prop_map(Op::Push),
             3 => Just(Op::Pop),
             1 => (0usize..100).prop_map(Op::TakeNewest),
-            1 => (0u64..1000).prop_map(Op::PopNewestIf),
+            1 => (0usize..9, 0u64..1000)
+                .prop_map(|(among, cycles_max)| Op::TakeNewestIf(among, cycles_max)),
             1 => Just(Op::TakeOldest),
             1 => Just(Op::LendAndTakeBack),
         ], 0..if cfg!(miri) { 40 } else { 400 })) {
@@ -245,12 +246,13 @@ pub(crate) mod tests {
                         let first = taken.map_or(u64::MAX, |b| b.oldest_ticket());
                         prop_assert_eq!(first, rest.front().map_or(u64::MAX, |f| f.0));
                     }
-                    Op::PopNewestIf(cycles_max) => {
-                        let popped = queue.pop_newest_if(|c| c.time_left_cycles <= cycles_max);
-                        let popped = popped.map(|c| (c.ticket(), c.time_left_cycles()));
-                        let is_wanted = model.back().is_some_and(|newest| newest.1 <= cycles_max);
-                        let newest = is_wanted.then(|| model.pop_back()).flatten();
-                        prop_assert_eq!(popped, newest);
+                    Op::TakeNewestIf(among, cycles_max) => {
+                        let is_wanted = |c: &Color| c.time_left_cycles <= cycles_max;
+                        let taken = queue.take_newest_if(among, is_wanted);
+                        let taken = taken.map(|c| (c.ticket(), c.time_left_cycles()));
+                        let at = model.iter().rev().take(among).position(|m| m.1 <= cycles_max);
+                        let at = at.map(|behind| model.len() - 1 - behind);
+                        prop_assert_eq!(taken, at.and_then(|at| model.remove(at)));
                     }
                     Op::TakeOldest => {
                         let taken = queue.take_oldest();

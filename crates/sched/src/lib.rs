@@ -17,28 +17,44 @@
 //! | [`Policy`] | which of the papers' heuristics apply |
 //! | [`Ewma`] | a cost learned from samples |
 //! | [`Penalty`] | what a color loses by moving, annotated or learned |
+//! | [`admission`] | which events a stage takes, and which it refuses |
+//! | [`Governor`] | how many threads a stage has |
+//! | [`Batching`] | how many events its handler is given at once |
+//! | [`queueing`] | a queue with servers, simulated, to try that |
+//!
+//! The controllers of stages follow *Performance Aspects of the Staged Event-Driven
+//! Architecture* (2001) and *SEDA: An Architecture for Well-Conditioned, Scalable Internet
+//! Services* (SOSP 2001).
 
+pub mod admission;
 mod batch;
+mod batching;
 mod bundle;
 mod color_queue;
 mod core_queue;
 mod cost;
 mod event_queue;
+mod governor;
 mod list;
+mod nanos;
 mod penalty;
 mod policy;
+pub mod queueing;
 mod ring;
 mod steal_queue;
 mod victims;
 mod worth;
 
 pub use batch::{BATCH_THRESHOLD, Batch, SHORT_EVENT_CYCLES};
+pub use batching::{Batching, BatchingOptions};
 pub use bundle::{BUNDLE_COLORS, Bundle, ReadyColor, Ticketed};
 pub use color_queue::{ColorQueue, Event};
 pub use core_queue::CoreQueue;
 pub use cost::{COST_UNKNOWN_CYCLES, Ewma};
 pub use event_queue::{EventFifo, FifoEvent, Stolen};
+pub use governor::{Governor, GovernorOptions, Resize, StageLoad};
 pub use list::{Link, Linked, List};
+pub use nanos::Nanos;
 pub use penalty::{
     AfterMove, Belief, MOVE_CYCLES, PENALTY_LEARNED_MAX, PENALTY_SAMPLES_MIN, Penalty,
     time_left_cycles,

@@ -125,6 +125,26 @@ impl<T> Ring<T> {
         Some(unsafe { self.place(last).read() })
     }
 
+    /// Takes the newest value that is wanted, of so many that were put last.
+    pub(crate) fn take_newest_if(&self, among: usize, is_wanted: impl Fn(&T) -> bool) -> Option<T> {
+        let end = self.end.get();
+        let found = (1..=self.len().min(among)).find(|&behind| {
+            // SAFETY: there is a value, and judging it does not change the ring.
+            is_wanted(unsafe { &*self.place(end.wrapping_sub(behind)) })
+        })?;
+        // SAFETY: there is a value, which from now on is outside the ring.
+        let taken = unsafe { self.place(end.wrapping_sub(found)).read() };
+        for behind in (1..found).rev() {
+            // SAFETY: the place before it has no value any more: it was taken, or has moved.
+            unsafe {
+                let value = self.place(end.wrapping_sub(behind)).read();
+                self.place(end.wrapping_sub(behind + 1)).write(value);
+            }
+        }
+        self.end.set(end.wrapping_sub(1));
+        Some(taken)
+    }
+
     /// The value so many places behind the first.
     ///
     /// # Safety
@@ -197,6 +217,7 @@ mod tests {
         PushFront,
         PopFront,
         PopBack,
+        TakeNewestIf { among: usize, divisor: usize },
     }
 
     fn ops() -> impl Strategy<Value = Vec<Op>> {
@@ -205,6 +226,8 @@ mod tests {
             2 => Just(Op::PushFront),
             3 => Just(Op::PopFront),
             1 => Just(Op::PopBack),
+            1 => (0usize..9, 1usize..9)
+                .prop_map(|(among, divisor)| Op::TakeNewestIf { among, divisor }),
         ];
         proptest::collection::vec(op, 0..if cfg!(miri) { 50 } else { 2_000 })
     }
@@ -236,6 +259,13 @@ mod tests {
                     }
                     Op::PopBack => {
                         prop_assert_eq!(ring.pop_back().map(|v| v.0), model.pop_back());
+                    }
+                    Op::TakeNewestIf { among, divisor } => {
+                        let is_wanted = |number: &usize| number.is_multiple_of(divisor);
+                        let taken = ring.take_newest_if(among, |v| is_wanted(&v.0));
+                        let at = model.iter().rev().take(among).position(is_wanted);
+                        let at = at.map(|behind| model.len() - 1 - behind);
+                        prop_assert_eq!(taken.map(|v| v.0), at.and_then(|at| model.remove(at)));
                     }
                 }
                 prop_assert_eq!(ring.len(), model.len());
