@@ -51,6 +51,10 @@ const TOOLS: &[Tool] = &[
         package: "chromium",
     },
     Tool {
+        programs: &["tshark"],
+        package: "tshark",
+    },
+    Tool {
         programs: &["g++"],
         package: "g++",
     },
