@@ -25,6 +25,14 @@ pub enum Fault {
     LoosePin,
     /// Bounded colors take some more.
     WideBound,
+    /// What is of control is posted as anything else.
+    PlainControl,
+    /// Who waits for room is not woken.
+    DeafRoom,
+    /// Colors are not stopped.
+    DeafStop,
+    /// Colors that are stopped drop what was to run.
+    RashStop,
     /// The clock that workers read is ahead from time to time.
     ClockAhead,
     /// Cancelling a timer says that it did, and does nothing.
@@ -57,7 +65,7 @@ pub enum Fault {
 
 impl Fault {
     /// All of them.
-    pub const ALL: [Fault; 23] = [
+    pub const ALL: [Fault; 27] = [
         Fault::TwoOwners,
         Fault::SwappedPosts,
         Fault::ExtraPost,
@@ -67,6 +75,10 @@ impl Fault {
         Fault::LongBatch,
         Fault::LoosePin,
         Fault::WideBound,
+        Fault::PlainControl,
+        Fault::DeafRoom,
+        Fault::DeafStop,
+        Fault::RashStop,
         Fault::ClockAhead,
         Fault::DeafCancel,
         Fault::LostParting,
@@ -90,11 +102,13 @@ impl Fault {
             Fault::TwoOwners => "serial",
             Fault::SwappedPosts => "order",
             Fault::ExtraPost => "account",
-            Fault::SilentPoison | Fault::LaxPoison | Fault::LostParting => "loss",
+            Fault::SilentPoison | Fault::LaxPoison | Fault::LostParting | Fault::RashStop => "loss",
             Fault::LostWake => "sleep",
             Fault::LongBatch => "fair",
             Fault::LoosePin => "pinned",
-            Fault::WideBound => "bounded",
+            Fault::WideBound | Fault::PlainControl => "bounded",
+            Fault::DeafRoom => "room",
+            Fault::DeafStop => "stops",
             Fault::ClockAhead | Fault::DeafCancel => "timers",
             Fault::KeptState | Fault::EarlyFree | Fault::KeptValue => "freed",
             Fault::DeafWaker => "woken",

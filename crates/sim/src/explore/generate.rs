@@ -5,9 +5,9 @@ use std::sync::Arc;
 use fastrand::Rng;
 
 use super::program::{
-    Action, Arrival, ColorPlan, End, Event, How, Kind, LONG_CYCLES, Program, Woken,
+    Action, Arrival, Awaits, ColorPlan, End, Event, How, Kind, LONG_CYCLES, Program, Woken,
 };
-use crate::mely::Policy;
+use crate::mely::{Pending, Policy};
 
 /// The most cores that a random program has, as the papers' machine.
 pub const CORES_MAX: usize = 8;
@@ -40,8 +40,12 @@ impl Program {
             .map(|number| color(&mut chance, number))
             .collect();
         let mut draw = Draw {
-            colors: colors.len(),
+            bounded: colors
+                .iter()
+                .map(|color| color.capacity.is_some())
+                .collect(),
             ends: chance.u32(..8) == 0,
+            stops: chance.u32(..3) == 0,
             chance: &mut chance,
         };
         let arrivals = (0..draw.chance.usize(1..=4)).map(|_| draw.arrival());
@@ -71,7 +75,13 @@ fn color(chance: &mut Rng, number: u16) -> ColorPlan {
     let plain = ColorPlan {
         home: chance.usize(..CORES_MAX),
         pinned: chance.u32(..4) == 0,
-        capacity: (chance.u32(..4) == 0).then(|| chance.usize(1..=8)),
+        capacity: match chance.u32(..6) {
+            // So narrow that it is full now and then.
+            0 => Some(chance.usize(1..=2)),
+            1 => Some(chance.usize(1..=8)),
+            _ => None,
+        },
+        control: chance.bool().then(|| chance.usize(1..=3)),
         ..ColorPlan::default()
     };
     match chance.u32(..6) {
@@ -87,9 +97,12 @@ fn color(chance: &mut Rng, number: u16) -> ColorPlan {
 }
 
 struct Draw<'a> {
-    colors: usize,
+    /// Which of its colors are.
+    bounded: Vec<bool>,
     /// Events may tell the program to end.
     ends: bool,
+    /// Colors may be stopped.
+    stops: bool,
     chance: &'a mut Rng,
 }
 
@@ -145,7 +158,8 @@ impl Draw<'_> {
     fn last(&mut self, events: u32) -> Vec<Action> {
         let actions = self.chance.u32(1..=2);
         let mut last: Vec<_> = (0..actions)
-            .map(|_| match self.chance.u32(..12) {
+            .map(|_| match self.chance.u32(..14) {
+                12 | 13 if self.stops => self.stop(),
                 0 => self.cancel(),
                 1 => Action::DropHandle,
                 2 => Action::Drop {
@@ -166,7 +180,8 @@ impl Draw<'_> {
 
     /// Something that can be done outside, and leads to so many events at most.
     fn outside(&mut self, events: u32) -> Action {
-        match self.chance.u32(..14) {
+        match self.chance.u32(..16) {
+            14 if self.stops => self.stop(),
             0 => Action::Drop {
                 color: self.color(),
             },
@@ -185,7 +200,8 @@ impl Draw<'_> {
 
     /// Something that a handler does.
     fn inside(&mut self, events: u32) -> Action {
-        match self.chance.u32(..31) {
+        match self.chance.u32(..33) {
+            31 if self.stops => self.stop(),
             0 => Action::Drop {
                 color: self.color(),
             },
@@ -209,6 +225,16 @@ impl Draw<'_> {
         }
     }
 
+    fn stop(&mut self) -> Action {
+        Action::Stop {
+            color: self.color(),
+            pending: match self.chance.bool() {
+                true => Pending::Run,
+                false => Pending::Drop,
+            },
+        }
+    }
+
     fn cancel(&mut self) -> Action {
         Action::Cancel {
             back: self.chance.usize(..3),
@@ -216,7 +242,7 @@ impl Draw<'_> {
     }
 
     fn color(&mut self) -> usize {
-        self.chance.usize(..self.colors)
+        self.chance.usize(..self.bounded.len())
     }
 
     /// Once as a rule, sometimes often enough for several batches.
@@ -229,9 +255,10 @@ impl Draw<'_> {
 
     fn post(&mut self, events: u32) -> Action {
         let times = self.times(events);
-        let how = match self.chance.u32(..6) {
+        let how = match self.chance.u32(..7) {
             0 => How::Call,
             1 => How::TryPost,
+            2 => How::Control,
             _ => How::Post,
         };
         Action::Post {
@@ -243,12 +270,36 @@ impl Draw<'_> {
     }
 
     fn task(&mut self, events: u32) -> Action {
-        let times = self.times(events.min(6));
+        let color = self.color();
+        let awaits = match self.chance.u32(..4) {
+            0 => Awaits::Answer,
+            1 => Awaits::RoomAndAnswer,
+            _ => Awaits::Room,
+        };
+        let times = match awaits {
+            // Often enough that there is none.
+            Awaits::Room => events.clamp(1, 12),
+            Awaits::Answer | Awaits::RoomAndAnswer => self.times(events.min(6)),
+        };
         Action::Task {
-            color: self.color(),
-            to: self.color(),
+            color,
+            to: match awaits {
+                Awaits::Answer => self.color(),
+                Awaits::Room | Awaits::RoomAndAnswer => self.narrow_color(),
+            },
+            awaits,
             times,
             event: self.event(events / times),
+        }
+    }
+
+    /// One that may be full, if there are any.
+    fn narrow_color(&mut self) -> usize {
+        let numbers = 0..self.bounded.len();
+        let narrow: Vec<_> = numbers.filter(|&number| self.bounded[number]).collect();
+        match narrow.len() {
+            0 => self.color(),
+            count => narrow[self.chance.usize(..count)],
         }
     }
 

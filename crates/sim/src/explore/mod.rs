@@ -3,7 +3,8 @@
 //!
 //! A seed makes a [`Program`]: plain data, that says what posts what to which color,
 //! and when: handlers, destructors of states and of values that events hold, wakers that
-//! panic, threads that come and go, code that goes on after the runtime was told to end.
+//! panic, threads that come and go, tasks that wait for answers and for room, colors that are
+//! stopped, code that goes on after the runtime was told to end.
 //! States refer to their own colors, to each other's and to the runtime.
 //! [`execute`] runs it on a simulated machine on which any core may go on at
 //! any operation on shared memory, by the same seed. Whatever is seen of it, from
@@ -16,10 +17,12 @@
 //! | `order` | what one thread, or one color, posts to a color runs in that order |
 //! | `account` | posted = run + shed + cancelled + abandoned, as the program saw it |
 //! | `sleep` | all workers sleep only when nothing is pending; none sleeps for long beside a long event that it may steal |
-//! | `fair` | a color waits at most two batches of each other color of its core: one, and the rest of the one that runs |
+//! | `fair` | a color waits at most two batches of each other color of its core: one, and the rest of the one that runs, with what was called and runs inside |
 //! | `pinned` | a pinned color runs on its core |
-//! | `bounded` | no more events are pending than a color may have |
-//! | `loss` | what was accepted runs, posted by a destructor or not; a panic loses its event alone, or poisons its color, which runs nothing more |
+//! | `bounded` | no more events are pending than a color may have; control is refused only where its own room is full |
+//! | `room` | nobody waits for room while all workers sleep |
+//! | `stops` | a color that was stopped runs nothing that is posted after, and nothing at all if one of its own events has dropped what is pending |
+//! | `loss` | what was accepted runs, posted by a destructor or not, also before a color is stopped that is to run what is pending; a panic loses its event alone, or poisons its color, which runs nothing more |
 //! | `timers` | no timer fires early, none after it was cancelled |
 //! | `freed` | each state is dropped once, never beside an event of its color that runs or is pending; each event runs or is dropped, once; nothing of the program is left |
 //! | `woken` | a waker that waits for an answer is called once, when that is there |
@@ -43,7 +46,9 @@ use core::fmt;
 
 pub use self::fault::Fault;
 pub use self::generate::CORES_MAX;
-pub use self::program::{Action, Arrival, ColorPlan, End, Event, How, Kind, Program, Woken};
+pub use self::program::{
+    Action, Arrival, Awaits, ColorPlan, End, Event, How, Kind, Program, Woken,
+};
 pub use self::run::{Run, execute};
 pub use self::shrink::{Shrunken, shrink};
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::mely::{Policy, QueueKind};
+use crate::mely::{Pending, Policy, QueueKind};
 
 /// What a long event takes, in cycles: more than an event takes before which a core
 /// publishes all else that it has (64 000), and than a wake-up must bring (32 000).
@@ -46,6 +46,8 @@ pub struct ColorPlan {
     pub pinned: bool,
     /// How many events may be pending.
     pub capacity: Option<usize>,
+    /// How many of control besides, on a bounded color; `None` leaves it to the runtime.
+    pub control: Option<usize>,
     /// It is the color of that small number, which says where it begins; no other
     /// color of the program has it.
     pub number: Option<u16>,
@@ -129,6 +131,19 @@ pub enum How {
     TryPost,
     /// By `call`, whose answer nobody waits for.
     Call,
+    /// By `post_control`.
+    Control,
+}
+
+/// What a task awaits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Awaits {
+    /// The answer of a `call`.
+    Answer,
+    /// Room, by `post_when_room`.
+    Room,
+    /// Both, by `call_when_room`.
+    RoomAndAnswer,
 }
 
 /// A thing that an event does.
@@ -153,12 +168,14 @@ pub enum Action {
         color: usize,
     },
     /// Spawns a task on a color, that calls another one and awaits the answer, so many
-    /// times.
+    /// times; or posts to it, and awaits room.
     Task {
         /// By number.
         color: usize,
         /// Which it calls, by number.
         to: usize,
+        /// What it awaits.
+        awaits: Awaits,
         /// How often.
         times: u32,
         /// What it calls.
@@ -208,6 +225,13 @@ pub enum Action {
     Drop {
         /// By number.
         color: usize,
+    },
+    /// Stops a color.
+    Stop {
+        /// By number.
+        color: usize,
+        /// What becomes of its events.
+        pending: Pending,
     },
     /// Drops what the state of its color keeps.
     LetGo,
@@ -272,6 +296,7 @@ impl Action {
             | Action::After { color, .. }
             | Action::Ask { color, .. }
             | Action::With { color }
+            | Action::Stop { color, .. }
             | Action::Drop { color } => (Some(color), None),
             Action::Task { color, to, .. } => (Some(color), Some(to)),
             _ => (None, None),
@@ -286,6 +311,7 @@ impl Action {
             | Action::After { color, .. }
             | Action::Ask { color, .. }
             | Action::With { color }
+            | Action::Stop { color, .. }
             | Action::Drop { color } => (Some(color), None),
             Action::Task { color, to, .. } => (Some(color), Some(to)),
             _ => (None, None),

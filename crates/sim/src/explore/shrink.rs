@@ -68,6 +68,7 @@ const EDITS: &[Edit] = &[
     without_arrival,
     without_an_eighth,
     without_action,
+    without_event,
     once,
     without_color,
     plainer_color,
@@ -192,6 +193,43 @@ fn without_action(program: &Program, at: usize) -> Option<Program> {
     })
 }
 
+/// What an event does, and its destructor, in the place of its post.
+fn without_event(program: &Program, gone: usize) -> Option<Program> {
+    (gone < actions(program)).then(|| {
+        let mut at = 0;
+        let mut smaller = program.clone();
+        for arrival in &mut smaller.arrivals {
+            arrival.does = lifted(&arrival.does, &mut at, gone);
+        }
+        for color in &mut smaller.colors {
+            color.last = lifted(&color.last, &mut at, gone);
+        }
+        smaller.late = lifted(&smaller.late, &mut at, gone);
+        smaller
+    })
+}
+
+fn lifted(does: &[Action], at: &mut usize, gone: usize) -> Vec<Action> {
+    let mut all = Vec::with_capacity(does.len());
+    for action in does {
+        let number = *at;
+        *at += 1;
+        let Some(event) = action.event() else {
+            all.push(action.clone());
+            continue;
+        };
+        let does = lifted(&event.does, at, gone);
+        let last = lifted(&event.last, at, gone);
+        if number == gone {
+            all.extend(does.into_iter().chain(last));
+        } else {
+            let kind = event.kind;
+            all.push(action.with_event(Event { kind, does, last }));
+        }
+    }
+    all
+}
+
 /// An action once instead of several times; else fewer times.
 fn once(program: &Program, at: usize) -> Option<Program> {
     let fewer = |number, action: &Action| {
@@ -244,12 +282,13 @@ fn without_color(program: &Program, gone: usize) -> Option<Program> {
 /// A color that is not pinned, or not bounded, or has no number, or keeps nothing.
 fn plainer_color(program: &Program, at: usize) -> Option<Program> {
     let mut smaller = program.clone();
-    let color: &mut ColorPlan = smaller.colors.get_mut(at / 5)?;
-    match at % 5 {
+    let color: &mut ColorPlan = smaller.colors.get_mut(at / 6)?;
+    match at % 6 {
         0 => color.pinned = false,
         1 => color.capacity = None,
         2 => color.number = None,
         3 => color.keeps.clear(),
+        4 => color.control = None,
         _ => color.keeps_handle = false,
     }
     Some(smaller)

@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use super::program::{Action, End, Program};
+use super::program::{Action, Awaits, End, Program};
 
 impl fmt::Display for Program {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -26,6 +26,9 @@ impl fmt::Display for Program {
             }
             if let Some(capacity) = color.capacity {
                 write!(f, ", capacity {capacity}")?;
+                if let Some(control) = color.control {
+                    write!(f, " and {control} of control")?;
+                }
             }
             if !color.keeps.is_empty() {
                 write!(f, ", its state refers to {:?}", color.keeps)?;
@@ -75,8 +78,19 @@ fn write_actions(f: &mut fmt::Formatter<'_>, does: &[Action], depth: usize) -> f
             } => write!(f, "{how:?} to {color}, {times} times")?,
             Action::With { color } => write!(f, "wait for a section under {color}")?,
             Action::Task {
-                color, to, times, ..
-            } => write!(f, "spawn on {color} what calls {to}, {times} times")?,
+                color,
+                to,
+                awaits,
+                times,
+                ..
+            } => {
+                let awaits = match awaits {
+                    Awaits::Answer => "calls",
+                    Awaits::Room => "waits for room in",
+                    Awaits::RoomAndAnswer => "calls, once there is room,",
+                };
+                write!(f, "spawn on {color} what {awaits} {to}, {times} times")?;
+            }
             Action::Ask {
                 color, task, woken, ..
             } => {
@@ -88,6 +102,7 @@ fn write_actions(f: &mut fmt::Formatter<'_>, does: &[Action], depth: usize) -> f
             Action::After { cycles, color, .. } => write!(f, "post to {color} after {cycles}")?,
             Action::Cancel { back } => write!(f, "cancel the timer set {back} before the last")?,
             Action::Drop { color } => write!(f, "drop the handle of {color}")?,
+            Action::Stop { color, pending } => write!(f, "stop {color}, {pending:?}")?,
             Action::LetGo => f.write_str("drop what its state refers to")?,
             Action::DropHandle => f.write_str("drop the handle of the runtime")?,
             Action::End => f.write_str("end the program")?,

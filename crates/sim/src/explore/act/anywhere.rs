@@ -9,7 +9,7 @@ use super::{ColorRef, From, OnPurpose, Running, lock, panic_on_purpose};
 use crate::explore::checks::{ColorId, EventId, Seen};
 use crate::explore::fault::Fault;
 use crate::explore::program::{Action, Event, How, Kind};
-use crate::mely::Colored;
+use crate::mely::{Colored, Context, Pending};
 
 impl Running {
     /// Does what comes from outside, by a thread or not.
@@ -62,9 +62,10 @@ impl Running {
             Action::Task {
                 color,
                 to,
+                awaits,
                 times,
                 event,
-            } => self.spawn((*color, *to), *times, event, known),
+            } => self.spawn((*color, *to), (*awaits, *times), event, known),
             Action::Ask {
                 color,
                 task,
@@ -83,6 +84,11 @@ impl Running {
                     self.watch.see(Seen::Freed { color });
                 }
                 drop(dropped);
+            }
+            Action::Stop { color, pending } => {
+                if let Some(to) = self.color(*color, known) {
+                    self.stop(&to, ColorId::Planned(*color), *pending, from);
+                }
             }
             Action::DropHandle => self.drop_handle(),
             Action::Panic => panic_on_purpose(),
@@ -148,12 +154,38 @@ impl Running {
                 let posted = to.post(move |state, cx| running.run((state, cx), token, &event));
                 drop(posted);
             }
+            How::Control => {
+                self.watch.see(Seen::Control { event: id });
+                let event = move |state: &mut State, cx: &mut Context<'_, State>| {
+                    running.run((state, cx), token, &event);
+                };
+                let posted = match self.fault {
+                    Some(Fault::PlainControl) => to.post(event),
+                    _ => to.post_control(event),
+                };
+                drop(posted);
+            }
             How::Call => {
                 let called = to.call(move |state, cx| running.run((state, cx), token, &event));
                 drop(called);
             }
         }
         self.watch.see(Seen::Posted { event: id });
+    }
+
+    fn stop(&self, to: &Colored<State>, color: ColorId, pending: Pending, from: From) {
+        self.watch.see(Seen::Stopping { color, pending });
+        match self.fault {
+            Some(Fault::DeafStop) => {}
+            Some(Fault::RashStop) => to.stop(Pending::Drop),
+            _ => to.stop(pending),
+        }
+        self.watch.see(Seen::Stopped {
+            color,
+            by: from.by,
+            pending,
+            within: from.color == Some(color),
+        });
     }
 
     /// Posts to fresh colors, which the runtime's handle makes.

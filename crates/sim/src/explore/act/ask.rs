@@ -11,7 +11,7 @@ use super::carried::State;
 use super::{ColorRef, From, Running, lock, panic_on_purpose};
 use crate::explore::checks::{AskId, ColorId, Seen};
 use crate::explore::fault::Fault;
-use crate::explore::program::{Action, Event, How, Kind, Woken};
+use crate::explore::program::{Action, Awaits, Event, How, Kind, Woken};
 use crate::mely::{Colored, Reply};
 
 /// A question, as its waker knows it: until it is woken the two keep each other.
@@ -91,7 +91,11 @@ impl Running {
     ) {
         let color = (number, Arc::clone(to));
         let reply = match task {
-            true => self.spawn_task((number, number), 1, event, std::slice::from_ref(&color)),
+            true => {
+                let between = (number, number);
+                let known = std::slice::from_ref(&color);
+                self.spawn_task(between, (Awaits::Answer, 1), event, known)
+            }
             false => Some(self.call(&color, event, from)),
         };
         let Some(mut reply) = reply else {

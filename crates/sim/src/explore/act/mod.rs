@@ -6,7 +6,7 @@ mod carried;
 mod inside;
 mod waiting;
 
-use std::panic::resume_unwind;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -103,6 +103,15 @@ struct OnPurpose;
 /// Panics, without the panic hook: it is no news.
 fn panic_on_purpose() -> ! {
     resume_unwind(Box::new(OnPurpose))
+}
+
+/// Drops what may panic on purpose.
+fn drop_on_purpose<T>(value: T) {
+    if let Err(panic) = catch_unwind(AssertUnwindSafe(|| drop(value)))
+        && !panic.is::<OnPurpose>()
+    {
+        resume_unwind(panic);
+    }
 }
 
 /// Where an event is posted from.

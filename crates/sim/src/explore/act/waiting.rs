@@ -1,15 +1,18 @@
 //! What waits for answers: sections that code outside waits for, and tasks.
 
+use core::future::poll_fn;
 use core::pin::Pin;
-use core::task::{Context, Poll};
+use core::task::{Context, Poll, Waker};
 use std::sync::Arc;
 
-use super::{ColorRef, From, Running};
-use crate::explore::checks::{ColorId, Poster, Seen};
-use crate::explore::program::{Event, Kind};
+use super::carried::{State, Token};
+use super::{ColorRef, From, Running, drop_on_purpose};
+use crate::explore::checks::{ColorId, EventId, Poster, Seen};
+use crate::explore::fault::Fault;
+use crate::explore::program::{Awaits, Event, Kind};
 use crate::explore::watch::Watch;
-use crate::mely::Reply;
 use crate::mely::simulated::meter;
+use crate::mely::{self, Colored, Reply};
 
 impl Running {
     /// Runs a section under a color, and waits until it has run.
@@ -28,16 +31,16 @@ impl Running {
         self.watch.see(Seen::Posted { event });
     }
 
-    /// Spawns a task on a color, that calls another one so many times. Nobody waits for
-    /// the task itself.
+    /// Spawns a task on a color, that calls another one so many times, or posts to it. Nobody
+    /// waits for the task itself.
     pub(super) fn spawn(
         self: &Arc<Self>,
         between: (usize, usize),
-        times: u32,
+        what: (Awaits, u32),
         event: &Arc<Event>,
         known: &[ColorRef],
     ) {
-        let spawned = self.spawn_task(between, times, event, known);
+        let spawned = self.spawn_task(between, what, event, known);
         drop(spawned);
     }
 
@@ -45,7 +48,7 @@ impl Running {
     pub(super) fn spawn_task(
         self: &Arc<Self>,
         (on, to): (usize, usize),
-        times: u32,
+        (awaits, times): (Awaits, u32),
         event: &Arc<Event>,
         known: &[ColorRef],
     ) -> Option<Reply<()>> {
@@ -53,22 +56,16 @@ impl Running {
         let (running, event) = (Arc::clone(self), Arc::clone(event));
         let from = From {
             by: Poster::Task(self.watch.next_task()),
-            color: Some(ColorId::Planned(on)),
+            // Others of the color may post while it waits for room.
+            color: (awaits == Awaits::Answer).then_some(ColorId::Planned(on)),
         };
         let steps = async move {
             for _ in 0..times {
                 let id = running.watch.next_event();
-                let to = ColorId::Planned(to);
-                let token = running.posting(id, to, from, event.kind, None);
+                let token = running.posting(id, ColorId::Planned(to), from, event.kind, None);
                 let token = token.parting(&running, &event);
-                let (inner, called) = (Arc::clone(&running), Arc::clone(&event));
-                let callee = callee.with_handler(called.kind.handler());
-                let answer = callee.call(move |state, cx| {
-                    inner.run((state, cx), token, &called);
-                });
-                running.watch.see(Seen::Posted { event: id });
-                // Whatever became of it: the next call may be answered.
-                let _answer = answer.await;
+                // Whatever became of it: the next one may come through.
+                running.step(&callee, awaits, token, &event).await;
             }
         };
         self.watch.see(Seen::Spawning);
@@ -77,6 +74,58 @@ impl Running {
             color: ColorId::Planned(on),
             watch: Arc::clone(&self.watch),
         }))
+    }
+
+    /// A step of a task: posts an event, and awaits what it is to await.
+    async fn step(
+        self: &Arc<Self>,
+        callee: &Colored<State>,
+        awaits: Awaits,
+        token: Token,
+        event: &Arc<Event>,
+    ) {
+        let (id, callee) = (token.event, callee.with_handler(event.kind.handler()));
+        let (running, event) = (Arc::clone(self), Arc::clone(event));
+        let called = move |state: &mut State, cx: &mut mely::Context<'_, State>| {
+            running.run((state, cx), token, &event);
+        };
+        match awaits {
+            Awaits::Answer => {
+                let answer = callee.call(called);
+                self.watch.see(Seen::Posted { event: id });
+                _ = answer.await;
+                return;
+            }
+            Awaits::Room => {
+                let posted = self.room(id, callee.post_when_room(called)).await;
+                // What is given back may panic when it is dropped: no fault of the task's.
+                drop_on_purpose(posted);
+            }
+            Awaits::RoomAndAnswer => _ = self.room(id, callee.call_when_room(called)).await,
+        }
+        self.watch.see(Seen::Posted { event: id });
+    }
+
+    /// Awaits room.
+    async fn room<F: Future + Unpin>(&self, event: EventId, mut waits: F) -> F::Output {
+        // Nobody but its wakers keeps a task.
+        let mut kept = None;
+        poll_fn(|cx| {
+            let polled = Pin::new(&mut waits).poll(cx);
+            if polled.is_ready() {
+                return polled;
+            }
+            self.watch.see(Seen::NoRoom { event });
+            match self.fault {
+                // Another waker takes the place of the task's.
+                Some(Fault::DeafRoom) => {
+                    kept = Some(cx.waker().clone());
+                    Pin::new(&mut waits).poll(&mut Context::from_waker(Waker::noop()))
+                }
+                _ => polled,
+            }
+        })
+        .await
     }
 }
 

@@ -1,8 +1,10 @@
 //! Posted = run + shed + cancelled + abandoned; and the metrics agree with what the
 //! program did.
 
-use super::{Check, Poster, Seen, ensure};
-use crate::mely::{ShutdownReport, Snapshot};
+use std::collections::BTreeSet;
+
+use super::{Check, EventId, Poster, Seen, ensure};
+use crate::mely::{Pending, ShutdownReport, Snapshot};
 
 #[derive(Default)]
 pub(super) struct Account {
@@ -11,9 +13,17 @@ pub(super) struct Account {
     dropped: u64,
     panics: u64,
     /// Polls of tasks that were seen, and how many there may be: one when the task is
-    /// spawned, one for each answer that it awaits.
+    /// spawned, one for each answer that it awaits, and each time that it waits for room.
     polls: u64,
     polls_max: u64,
+    /// Events by which colors end, after all that is pending.
+    stops: u64,
+    /// What waits for room, and how much of that was dropped unposted, perhaps.
+    waiting: BTreeSet<EventId>,
+    unposted_max: u64,
+    /// How often a task may have been refused the room that it had just seen: once before it
+    /// waits and once after, and once before the post that succeeds.
+    refused_max: u64,
     ends_at_once: bool,
 }
 
@@ -27,14 +37,17 @@ impl Account {
                 events.posted
             )
         })?;
-        let posted = self.posted + self.polls..=self.posted + self.polls_max;
+        let others_max = self.polls_max + self.stops;
+        let posted_min = self.posted - self.unposted_max - self.waiting.len() as u64;
+        let posted_max = self.posted + others_max + self.refused_max;
+        let posted = posted_min + self.polls..=posted_max;
         ensure(posted.contains(&events.posted), || {
             format!(
                 "{posted:?} events were posted, {} were counted",
                 events.posted
             )
         })?;
-        let run = self.run + self.polls..=self.run + self.polls_max;
+        let run = self.run + self.polls..=self.run + others_max;
         ensure(run.contains(&events.run), || {
             format!("{run:?} events ran, {} were counted", events.run)
         })?;
@@ -70,12 +83,32 @@ impl Check for Account {
         match *seen {
             Seen::Posting { by, .. } => {
                 self.posted += 1;
-                self.polls_max += u64::from(matches!(by, Poster::Task(_)));
+                let of_task = u64::from(matches!(by, Poster::Task(_)));
+                self.polls_max += of_task;
+                self.refused_max += of_task;
             }
             Seen::Spawning => self.polls_max += 1,
+            Seen::NoRoom { event } => {
+                self.polls_max += 1;
+                self.refused_max += 2;
+                self.waiting.insert(event);
+            }
+            Seen::Posted { event } => {
+                self.waiting.remove(&event);
+            }
+            Seen::Stopping {
+                pending: Pending::Run,
+                ..
+            } => self.stops += 1,
             Seen::PollBegan { .. } => self.polls += 1,
-            Seen::Began { .. } => self.run += 1,
-            Seen::Dropped { .. } => self.dropped += 1,
+            Seen::Began { event, .. } => {
+                self.run += 1;
+                self.waiting.remove(&event);
+            }
+            Seen::Dropped { event } => {
+                self.dropped += 1;
+                self.unposted_max += u64::from(self.waiting.remove(&event));
+            }
             Seen::Ended { panicked: true, .. } => self.panics += 1,
             Seen::Ending { at_once } => self.ends_at_once = at_once,
             Seen::End { metrics, report } => return self.check(metrics, report),

@@ -5,7 +5,8 @@
 //! before that, and a thief that looks into the mailbox of a core in a long event has what
 //! was sent there in its hands, until it has sent back what is pinned. The color that runs may end its batch, and come
 //! again before the core has looked at what others sent: two batches of a color are
-//! the bound. Where the events of a core wait in one queue (Libasync-smp, CFSE), they
+//! the bound. What runs inside an event, as it was called there, is of the turn around it.
+//! Where the events of a core wait in one queue (Libasync-smp, CFSE), they
 //! run as they were posted, however many are of one color.
 
 use std::collections::BTreeMap;
@@ -30,6 +31,8 @@ pub(super) struct Fair {
     pending: BTreeMap<EventId, ColorId>,
     /// How many events of each other color ran on the core of a color that waits.
     waiting: BTreeMap<usize, BTreeMap<ColorId, u32>>,
+    /// The colors that run, and where.
+    running: BTreeMap<ColorId, usize>,
 }
 
 impl Fair {
@@ -47,6 +50,7 @@ impl Fair {
             posting: BTreeMap::new(),
             pending: BTreeMap::new(),
             waiting: BTreeMap::new(),
+            running: BTreeMap::new(),
         }
     }
 
@@ -66,6 +70,11 @@ impl Fair {
         self.pending.remove(&event);
         if let ColorId::Planned(number) = color {
             self.waiting.remove(&number);
+        }
+        let runs_inside = self.running.values().any(|&at| at == worker);
+        self.running.insert(color, worker);
+        if runs_inside {
+            return Ok(());
         }
         for (&number, others) in &mut self.waiting {
             if self.colors[number].home(self.cores) != worker {
@@ -92,6 +101,9 @@ impl Check for Fair {
     fn see(&mut self, seen: &Seen<'_>) -> Result<(), String> {
         if self.heuristics.queues == QueueKind::EventFifo {
             return Ok(());
+        }
+        if let Seen::Ended { color, .. } | Seen::PollEnded { color } = *seen {
+            self.running.remove(&color);
         }
         match *seen {
             Seen::Posting {

@@ -16,6 +16,8 @@ pub(super) struct Freed {
     /// Those with a panic, which may have poisoned them and so ended their state; whether it
     /// was to do that, another check knows.
     panicked: BTreeSet<ColorId>,
+    /// Those that are stopped: their events go with their states, or are dropped by who posts.
+    stopped: BTreeSet<ColorId>,
     /// Those whose timers are being cancelled.
     cancelling: BTreeSet<EventId>,
     ending: bool,
@@ -29,6 +31,7 @@ impl Freed {
             running: BTreeSet::new(),
             events: BTreeMap::new(),
             panicked: BTreeSet::new(),
+            stopped: BTreeSet::new(),
             cancelling: BTreeSet::new(),
             ending: false,
         }
@@ -80,6 +83,9 @@ impl Check for Freed {
                 self.running.remove(&color);
             }
             Seen::Ending { .. } => self.ending = true,
+            Seen::Stopping { color, .. } => {
+                self.stopped.insert(color);
+            }
             // Its event is no longer pending, and goes with the color.
             Seen::Cancelling { event } => {
                 self.cancelling.insert(event);
@@ -87,7 +93,8 @@ impl Check for Freed {
             Seen::Freed { color } => {
                 // An event that is posted to a runtime which ends is dropped by who posts, one
                 // that a poisoned color has refused or that waits in a queue of its core, later.
-                let excused = self.ending || self.panicked.contains(&color);
+                let excused =
+                    self.ending || self.panicked.contains(&color) || self.stopped.contains(&color);
                 let pending = |(event, of): (&EventId, &ColorId)| {
                     *of == color && !excused && !self.cancelling.contains(event)
                 };

@@ -5,11 +5,16 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Check, ColorId, EventId, Seen, ensure, plan_of};
 use crate::explore::program::{ColorPlan, Program};
+use crate::mely;
 
 struct Pending {
     color: ColorId,
     /// The post has returned.
     accepted: bool,
+    /// It is posted by a timer, which ends with its color.
+    timer: bool,
+    /// Its color was stopped before it had been accepted, or is to drop it.
+    may_go: bool,
 }
 
 pub(super) struct Loss {
@@ -17,6 +22,8 @@ pub(super) struct Loss {
     poison: bool,
     poisoned: BTreeSet<ColorId>,
     pending: BTreeMap<EventId, Pending>,
+    /// Those that were stopped.
+    stopped: BTreeSet<ColorId>,
     /// Their cancelling has begun, and may drop them.
     cancelling: BTreeSet<EventId>,
     ending: bool,
@@ -29,9 +36,39 @@ impl Loss {
             poison: program.poison,
             poisoned: BTreeSet::new(),
             pending: BTreeMap::new(),
+            stopped: BTreeSet::new(),
             cancelling: BTreeSet::new(),
             ending: false,
         }
+    }
+
+    /// What has been accepted runs before the color ends, if that is to be; also what a first
+    /// stop has found, and a second one finds again.
+    fn stop(&mut self, color: ColorId, pending: mely::Pending) {
+        let drops = pending == mely::Pending::Drop;
+        self.stopped.insert(color);
+        for event in self
+            .pending
+            .values_mut()
+            .filter(|event| event.color == color)
+        {
+            event.may_go |= drops || event.timer || !event.accepted;
+        }
+    }
+
+    fn dropped(&mut self, event: EventId) -> Result<(), String> {
+        let Some(dropped) = self.pending.remove(&event) else {
+            return Ok(());
+        };
+        let color = dropped.color;
+        let excused = self.ending
+            || dropped.may_go
+            || !dropped.accepted && self.may_be_refused(color)
+            || self.poisoned.contains(&color)
+            || self.cancelling.contains(&event);
+        ensure(excused, || {
+            format!("event {event} of {color:?} was dropped and never ran")
+        })
     }
 
     fn may_be_refused(&self, color: ColorId) -> bool {
@@ -46,10 +83,18 @@ impl Check for Loss {
 
     fn see(&mut self, seen: &Seen<'_>) -> Result<(), String> {
         match *seen {
-            Seen::Posting { event, color, .. } => {
-                let accepted = false;
-                self.pending.insert(event, Pending { color, accepted });
+            Seen::Posting {
+                event, color, due, ..
+            } => {
+                let pending = Pending {
+                    color,
+                    accepted: false,
+                    timer: due.is_some(),
+                    may_go: self.stopped.contains(&color),
+                };
+                self.pending.insert(event, pending);
             }
+            Seen::Stopping { color, pending } => self.stop(color, pending),
             Seen::Posted { event } => {
                 if let Some(pending) = self.pending.get_mut(&event) {
                     pending.accepted = true;
@@ -87,19 +132,7 @@ impl Check for Loss {
                 });
             }
             Seen::Ending { .. } => self.ending = true,
-            Seen::Dropped { event } => {
-                let Some(Pending { color, accepted }) = self.pending.remove(&event) else {
-                    return Ok(());
-                };
-                let refused = !accepted && self.may_be_refused(color);
-                let excused = self.ending
-                    || refused
-                    || self.poisoned.contains(&color)
-                    || self.cancelling.contains(&event);
-                return ensure(excused, || {
-                    format!("event {event} of {color:?} was dropped and never ran")
-                });
-            }
+            Seen::Dropped { event } => return self.dropped(event),
             _ => {}
         }
         Ok(())

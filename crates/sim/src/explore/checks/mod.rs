@@ -8,8 +8,10 @@ mod freed;
 mod loss;
 mod order;
 mod pinned;
+mod room;
 mod serial;
 mod sleep;
+mod stops;
 mod timers;
 mod unlocked;
 mod woken;
@@ -17,7 +19,7 @@ mod woken;
 use std::time::Instant;
 
 use super::program::{Kind, Program};
-use crate::mely::{ShutdownReport, Snapshot};
+use crate::mely::{Pending, ShutdownReport, Snapshot};
 
 /// The number of an event, in the order in which events were posted.
 pub(super) type EventId = u64;
@@ -61,6 +63,19 @@ pub(super) enum Seen<'a> {
     },
     /// The post has returned.
     Posted { event: EventId },
+    /// What is about to be posted is of control.
+    Control { event: EventId },
+    /// A task is told that there is no room for what it is to post, or no answer yet.
+    NoRoom { event: EventId },
+    /// A color is about to be stopped.
+    Stopping { color: ColorId, pending: Pending },
+    /// It was stopped, by an event of its own or not.
+    Stopped {
+        color: ColorId,
+        by: Poster,
+        pending: Pending,
+        within: bool,
+    },
     /// An event begins.
     Began {
         event: EventId,
@@ -152,6 +167,8 @@ pub(super) fn all(program: &Program) -> Vec<Box<dyn Check>> {
         Box::new(freed::Freed::new(program)),
         Box::new(order::Order::default()),
         Box::new(bounded::Bounded::new(program)),
+        Box::new(stops::Stops::default()),
+        Box::new(room::Room::default()),
         Box::new(fair::Fair::new(program)),
         Box::new(loss::Loss::new(program)),
         Box::new(sleep::Sleep::new(program)),

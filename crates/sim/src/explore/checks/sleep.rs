@@ -3,7 +3,7 @@
 //! a long event that it might steal. (The others leave a color where it is that has
 //! half of the events of its core, as *Efficient Workstealing*, figure 2, says.)
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::fair::BATCH_THRESHOLD;
 use super::{Check, ColorId, EventId, Seen, ensure, plan_of};
@@ -27,6 +27,7 @@ pub(super) struct Sleep {
     /// Long events that wait, of colors that may be stolen, and since when.
     long: BTreeMap<EventId, (ColorId, u64)>,
     posting: BTreeMap<EventId, ColorId>,
+    stopped: BTreeSet<ColorId>,
     /// Colors of which an event runs (`None`), or since when none does.
     free_since: BTreeMap<ColorId, Option<u64>>,
 }
@@ -48,6 +49,7 @@ impl Sleep {
             now: 0,
             long: BTreeMap::new(),
             posting: BTreeMap::new(),
+            stopped: BTreeSet::new(),
             free_since: BTreeMap::new(),
         }
     }
@@ -97,7 +99,10 @@ impl Check for Sleep {
                 kind: Kind::Long,
                 due: None,
                 ..
-            } if self.steals && !plan_of(&self.colors, color).is_some_and(|plan| plan.pinned) => {
+            } if self.steals
+                && !self.stopped.contains(&color)
+                && !plan_of(&self.colors, color).is_some_and(|plan| plan.pinned) =>
+            {
                 self.posting.insert(event, color);
             }
             Seen::Posted { event } => {
@@ -120,6 +125,12 @@ impl Check for Sleep {
             Seen::Dropped { event } => {
                 self.posting.remove(&event);
                 self.long.remove(&event);
+            }
+            // Perhaps it is not run any more.
+            Seen::Stopping { color, .. } => {
+                self.posting.retain(|_, of| *of != color);
+                self.long.retain(|_, (of, _)| *of != color);
+                self.stopped.insert(color);
             }
             _ => {}
         }
