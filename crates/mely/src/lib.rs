@@ -72,7 +72,7 @@ pub use color::error::{CallError, PostError};
 pub use color::group::{Group, GroupOver};
 pub use color::options::{ColorOptions, NoSuchWorker};
 pub use color::reply::Reply;
-pub use color::room::PostWhenRoom;
+pub use color::room::{CallWhenRoom, PostWhenRoom};
 pub use color::state::TaskState;
 pub use color::{Color, Colored, Pending, WeakColored, WithHandler};
 pub use event::handler::{HANDLERS_MAX, Handler};
@@ -82,7 +82,7 @@ pub use mely_sched::{Heuristics, Policy, QueueKind, UnknownPolicy};
 /// The machine's shape: CPUs, caches, quotas, and where threads run.
 #[doc(inline)]
 pub use mely_topology as topology;
-pub use outside::{net, signal};
+pub use outside::{net, signals};
 pub use runtime::Runtime;
 pub use runtime::builder::Builder;
 pub use runtime::ending::{ShutdownError, ShutdownReport};

@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering::{AcqRel, Relaxed};
 
 use super::{Capacity, ColorRef, OwnedColor, Realm, UNBOUNDED};
-use crate::event::Event;
+use crate::event::{Event, Takes};
 use crate::machine::sync::AtomicUsize;
 
 /// How an event takes its place among the pending events of a bounded color.
@@ -13,24 +13,33 @@ pub(crate) enum Room {
     IfAny,
     /// The same, of the room that control events have to themselves.
     Control,
-    /// The color is not bounded: it is not even looked at.
-    Unbounded,
-    /// In any case: what the runtime itself posts (readiness, a wake-up of a task)
-    /// comes only once and must not be lost.
-    Always,
-    /// The same, of an event that the runtime means to run even while it drains.
+    /// The color is not bounded, and not even looked at; or the event is the runtime's own
+    /// (readiness, a poll of a task), which comes only once and must not be lost. If such took
+    /// places, tasks that wait for room would give it to each other, for ever.
+    NotNeeded,
+    /// In any case, of an event that the runtime means to run even while it drains.
     Last,
 }
 
 impl Room {
+    /// That of what takes this.
+    #[inline]
+    pub(crate) fn of(takes: Takes) -> Self {
+        match takes {
+            Takes::Data => Self::IfAny,
+            Takes::Control => Self::Control,
+            Takes::Nothing => Self::NotNeeded,
+        }
+    }
+
     /// Takes the place, if there is room for the event.
     #[inline]
     pub(crate) fn take<R: Realm>(self, color: &ColorRef<R>) -> bool {
         match self {
-            Room::Unbounded => true,
+            Room::NotNeeded => true,
             Room::IfAny => color.reserve(),
             Room::Control => color.reserve_control(),
-            Room::Always | Room::Last => {
+            Room::Last => {
                 color.reserve_always();
                 true
             }
@@ -76,12 +85,15 @@ impl Places {
 
     /// Gives one back. Whether somebody waits for that.
     #[inline]
-    fn give_back(&self, is_control: bool) -> bool {
-        if is_control {
-            self.0.fetch_sub(ONE_OF_CONTROL, Relaxed);
-            return false;
+    fn give_back(&self, taken: Takes) -> bool {
+        match taken {
+            Takes::Data => self.0.fetch_sub(1, Relaxed) & AWAITED != 0,
+            Takes::Control => {
+                self.0.fetch_sub(ONE_OF_CONTROL, Relaxed);
+                false
+            }
+            Takes::Nothing => false,
         }
-        self.0.fetch_sub(1, Relaxed) & AWAITED != 0
     }
 }
 
@@ -119,7 +131,7 @@ impl<R: Realm> ColorRef<R> {
 
     /// Counts this pending event no more.
     pub(super) fn unreserve(&self, event: &Event) {
-        if self.is_bounded() && self.cell().places.give_back(event.is_control()) {
+        if self.is_bounded() && self.cell().places.give_back(event.takes()) {
             self.realm().room_came(self, false);
         }
     }
@@ -184,10 +196,10 @@ mod tests {
         let taken = |n: u32, take: &dyn Fn() -> bool| (0..n).filter(|_| take()).count();
         assert_eq!(taken(5, &|| places.take(3)), 3);
         assert_eq!(taken(5, &|| places.take_of_control(2)), 2);
-        assert!(!places.give_back(true) && places.take_of_control(2));
+        assert!(!places.give_back(Takes::Control) && places.take_of_control(2));
         assert!(!places.take(3) && !places.take_of_control(2));
         places.0.fetch_add(AWAITED, Relaxed);
-        assert!(!places.give_back(true), "nobody waits for that");
-        assert!(places.give_back(false) && places.take(3) && !places.take(3));
+        assert!(!places.give_back(Takes::Control), "nobody waits for that");
+        assert!(places.give_back(Takes::Data) && places.take(3) && !places.take(3));
     }
 }

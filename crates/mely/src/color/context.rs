@@ -10,7 +10,7 @@ use crate::color::error::PostError;
 use crate::color::refused::{given_back, not_admitted};
 use crate::color::spans::Inside;
 use crate::event::handler::Handler;
-use crate::event::{Call, Place, StatePtr};
+use crate::event::{Call, Place, StatePtr, Takes};
 use crate::machine::panics::drop_refused;
 use crate::machine::probe;
 use crate::machine::region::{Access, Region};
@@ -94,15 +94,22 @@ where
     }
 }
 
-/// An event of control.
-pub(super) struct Control<F>(pub(super) F);
+/// What [`Taking`] takes: of the room for control, or nothing.
+pub(super) const CONTROL: bool = true;
+pub(super) const NOTHING: bool = false;
 
-impl<T, F> Call<T> for Control<F>
+/// An event that takes of the room for control, or nothing of the room of its color.
+pub(super) struct Taking<F, const OF_CONTROL: bool>(pub(super) F);
+
+impl<T, F, const OF_CONTROL: bool> Call<T> for Taking<F, OF_CONTROL>
 where
     T: Send + 'static,
     F: FnOnce(&mut T, &mut Context<'_, T>) + Send + 'static,
 {
-    const IS_CONTROL: bool = true;
+    const TAKES: Takes = match OF_CONTROL {
+        CONTROL => Takes::Control,
+        NOTHING => Takes::Nothing,
+    };
 
     #[inline]
     unsafe fn call(self, state: StatePtr<T>, place: Place<'_>) {

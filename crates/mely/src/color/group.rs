@@ -6,6 +6,7 @@ use core::pin::Pin;
 use core::task::{Context, Poll, Waker};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 use super::options::ColorOptions;
 use super::stop::Pending;
@@ -15,10 +16,10 @@ use crate::cell::origin::RuntimeNumber;
 use crate::color::error::CallError;
 use crate::color::reply::Reply;
 use crate::color::task::make_task;
-use crate::color::waits::wait_for;
+use crate::color::waits::{left_of, wait_for};
 use crate::event::handler::HandlerOf;
 use crate::machine::panics::{call_safely, drop_safely};
-use crate::machine::sync::{Condvar, Mutex, MutexGuard, lock, unpoison};
+use crate::machine::sync::{Condvar, Mutex, MutexGuard, lock, unpoison, wait_at_most};
 use crate::shared::Shared;
 
 /// One of a group.
@@ -245,6 +246,50 @@ impl Group {
     /// [`CallError::InsideHandler`] inside a handler of the same runtime or that of a member, or
     /// of one that they wait for: that could wait for itself.
     pub fn wait(&self) -> Result<(), CallError> {
+        let all_over = self.wait_while(|over, members| Some(unpoison(over.wait(members))));
+        all_over.map(drop)
+    }
+
+    /// Blocks the calling thread until all that joined are over, but no longer than this:
+    /// whether they are. It stops nobody.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// use mely::Pending;
+    /// let rt = mely::Runtime::builder().workers(2).build()?;
+    /// let sessions = rt.group();
+    /// let session = sessions.colored("open");
+    /// if !sessions.wait_timeout(Duration::from_millis(1))? {
+    ///     sessions.stop(Pending::Drop); // those that are late
+    /// }
+    /// assert!(sessions.wait_timeout(Duration::from_secs(5))?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As for [`wait`](Self::wait), which says more.
+    pub fn wait_timeout(&self, timeout: Duration) -> Result<bool, CallError> {
+        let left = left_of(timeout);
+        let mut gives_up = false;
+        self.wait_while(|over, members| {
+            if gives_up {
+                return None;
+            }
+            let (members, time_is_over) = wait_at_most(over, members, left());
+            gives_up = time_is_over;
+            Some(members)
+        })
+    }
+
+    /// Blocks by `wait` until all are over, or it gives up: whether they are.
+    fn wait_while(
+        &self,
+        mut wait: impl for<'a> FnMut(
+            &Condvar,
+            MutexGuard<'a, Members>,
+        ) -> Option<MutexGuard<'a, Members>>,
+    ) -> Result<bool, CallError> {
         let mut waiting = vec![wait_for(self.shared.number)?];
         let mut asked = 0;
         let mut members = self.inner.lock();
@@ -255,10 +300,13 @@ impl Group {
                 asked += 1;
                 members = self.inner.lock();
             } else {
-                members = unpoison(self.inner.over.wait(members));
+                match wait(&self.inner.over, members) {
+                    Some(again) => members = again,
+                    None => return Ok(false),
+                }
             }
         }
-        Ok(())
+        Ok(true)
     }
 
     /// The same as a future, for any async runtime.

@@ -235,10 +235,11 @@ impl<T: Send + 'static> Colored<T> {
     ///
     /// Order: as for [`post`](Self::post).
     ///
-    /// Where an event awaits the answer right away, and nobody else runs the color, a short
-    /// event runs within the first poll of the future, as under a lock that is free: what is
-    /// polled while the caller holds a lock must not need that lock. It remains an event of its
-    /// own color, with a panic of its own.
+    /// Where an event awaits the answer of its last call right away, and nobody else runs the
+    /// color, an event that is not known to be long runs within the first poll of the future,
+    /// after what is pending before it, as under a lock that is free: what is polled while the
+    /// caller holds a lock must not need that lock, nor an executor that cannot be entered twice.
+    /// It remains an event of its own color, with a panic of its own.
     ///
     /// # Errors
     ///

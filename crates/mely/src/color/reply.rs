@@ -7,18 +7,18 @@ use core::task::{Context, Poll, Waker};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Weak};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::cell::lives::EndsWithColor;
 use crate::cell::origin::RuntimeNumber;
 use crate::color::error::CallError;
-use crate::color::waits::wait_for;
+use crate::color::waits::{left_of, wait_for};
 use crate::machine::panics::{call_safely, drop_safely, message_of};
 use crate::machine::probe;
 use crate::machine::sync::{
     Condvar, Mutex, MutexGuard, UnsimulatedBool, lock, unpoison, wait_at_most,
 };
-use crate::worker::{self, Worker};
+use crate::worker::{self, CallNumber, Worker};
 
 enum Answer<R> {
     Pending(Waits),
@@ -76,6 +76,8 @@ pub struct Reply<R> {
     slot: Arc<Slot<R>>,
     /// What works on it, if that is a task.
     task: Option<Weak<dyn EndsWithColor>>,
+    /// What it is the answer of, if that is a call.
+    call: CallNumber,
 }
 
 /// The other end: answers once, with an error if it is dropped.
@@ -92,6 +94,7 @@ pub(crate) fn channel<R>(runtime: RuntimeNumber) -> (Answerer<R>, Reply<R>) {
     let reply = Reply {
         slot: Arc::clone(&slot),
         task: None,
+        call: CallNumber::default(),
     };
     (Answerer(Some(slot)), reply)
 }
@@ -186,10 +189,7 @@ impl<R> Reply<R> {
             Ok(waiting) => waiting,
             Err(error) => return Ok(Err(error)),
         };
-        let end = Instant::now().checked_add(timeout);
-        let answered = self.block_until(|| {
-            end.map_or(timeout, |end| end.saturating_duration_since(Instant::now()))
-        });
+        let answered = self.block_until(left_of(timeout));
         drop(waiting);
         answered.ok_or(self)
     }
@@ -219,9 +219,8 @@ impl<R> Reply<R> {
             None => {
                 // One that was dropped or refused is not there to be taken back. Asked first:
                 // an event that was taken back answers, too, when it is dropped unrun.
-                let is_pending = matches!(&*self.slot.lock(), Answer::Pending(_));
                 // Relaxed: see `begins`.
-                is_pending && !self.slot.claimed.swap(true, Relaxed)
+                self.is_pending() && !self.slot.claimed.swap(true, Relaxed)
             }
         }
     }
@@ -238,6 +237,15 @@ impl<R> Reply<R> {
     /// # Ok::<(), mely::BuildError>(())
     /// ```
     pub fn detach(self) {}
+
+    fn is_pending(&self) -> bool {
+        matches!(&*self.slot.lock(), Answer::Pending(_))
+    }
+
+    /// Notes the call that it is the answer of.
+    pub(crate) fn note_call(&mut self, call: CallNumber) {
+        self.call = call;
+    }
 
     /// Notes the task that answers.
     pub(crate) fn of_task(self, task: Weak<dyn EndsWithColor>) -> Self {
@@ -290,7 +298,10 @@ impl<R> Future for Reply<R> {
     type Output = Result<R, CallError>;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        worker::run_called(self.slot.runtime);
+        // Not if it is answered: others' events would run for nothing.
+        if self.call != CallNumber::default() && self.is_pending() {
+            worker::run_called(self.slot.runtime, self.call);
+        }
         // A waker is the program's: it is cloned before the lock is taken, and the one
         // before it, or this one if it is not needed, dropped after.
         let waker = cx.waker().clone();

@@ -3,14 +3,16 @@
 use core::fmt;
 use core::future::Future;
 use core::pin::Pin;
-use core::task::{Context as TaskContext, Poll};
+use core::task::{Context as TaskContext, Poll, ready};
 
+use super::via::answering;
 use super::{Colored, WithHandler};
-use crate::cell::room::Room;
-use crate::color::context::{Context, Control};
-use crate::color::error::PostError;
+use crate::color::context::{CONTROL, Context, Taking};
+use crate::color::error::{CallError, PostError};
+use crate::color::reply::{self, Reply};
 use crate::color::spans::Inside;
 use crate::event::handler::Handler;
+use crate::machine::panics::drop_refused;
 use crate::shared::{ColorRef, Phase};
 use crate::worker;
 
@@ -72,6 +74,42 @@ impl<T: Send + 'static> Colored<T> {
     {
         self.unnamed().post_when_room(event)
     }
+
+    /// Posts an event that has a result once the color has room for it: a future for any async
+    /// runtime, of that result.
+    ///
+    /// It waits for room as [`post_when_room`](Self::post_when_room) does, in the same turn,
+    /// and for the answer as a [`call`](Self::call). Dropping the future takes the event back
+    /// while it waits for room, and not any more after that.
+    ///
+    /// ```
+    /// let rt = mely::Runtime::builder().workers(2).build()?;
+    /// let store = rt.color_options().capacity(1).colored(0)?;
+    /// let clients: Vec<_> = (0..10)
+    ///     .map(|_| {
+    ///         let store = store.clone();
+    ///         rt.new_color().spawn(async move {
+    ///             store.call_when_room(|sum, _cx| { *sum += 1; *sum }).await
+    ///         })
+    ///     })
+    ///     .collect();
+    /// for client in clients {
+    ///     assert!(client.wait()?? <= 10); // `call` might have been refused
+    /// }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// The future gives a [`CallError`] if the event could not be posted or run:
+    /// [`CallError::Full`], at once, if the color has a capacity of 0.
+    pub fn call_when_room<R, F>(&self, event: F) -> CallWhenRoom<T, R>
+    where
+        R: Send + 'static,
+        F: FnOnce(&mut T, &mut Context<'_, T>) -> R + Send + 'static,
+    {
+        self.unnamed().call_when_room(event)
+    }
 }
 
 impl<T: Send + 'static> WithHandler<'_, T> {
@@ -85,9 +123,9 @@ impl<T: Send + 'static> WithHandler<'_, T> {
         F: FnOnce(&mut T, &mut Context<'_, T>) + Send + 'static,
     {
         let named = self.or_of::<F>();
-        let (inside, event) = (&mut Inside::here(), Control(event));
-        let posted = named.post_with_room(inside, Room::Control, event);
-        posted.map_err(|refused| refused.map(|Control(event)| event))
+        let (inside, event) = (&mut Inside::here(), Taking::<_, CONTROL>(event));
+        let posted = named.post_taking(inside, event);
+        posted.map_err(|refused| refused.map(|Taking(event)| event))
     }
 
     /// See [`Colored::post_when_room`].
@@ -101,6 +139,20 @@ impl<T: Send + 'static> WithHandler<'_, T> {
             inside: Inside::here(),
             event: Some(event),
             ticket: None,
+        }
+    }
+
+    /// See [`Colored::call_when_room`].
+    pub fn call_when_room<R, F>(&self, event: F) -> CallWhenRoom<T, R>
+    where
+        R: Send + 'static,
+        F: FnOnce(&mut T, &mut Context<'_, T>) -> R + Send + 'static,
+    {
+        let (answerer, reply) = reply::channel(self.target.color.shared().number);
+        let event: Boxed<T> = Box::new(answering(event, answerer));
+        CallWhenRoom {
+            waits: Some(self.or_of::<F>().post_when_room(event)),
+            reply,
         }
     }
 }
@@ -156,7 +208,7 @@ where
             target: &self.target,
             handler: self.handler,
         };
-        match target.post_with_room(&mut self.inside, Room::IfAny, event) {
+        match target.post_taking(&mut self.inside, event) {
             Err(PostError::Full(event)) if !never => {
                 self.event = Some(event);
                 None
@@ -207,6 +259,45 @@ impl<T, F> fmt::Debug for PostWhenRoom<T, F> {
         f.debug_struct("PostWhenRoom")
             .field("target", &self.target)
             .field("waits", &self.ticket.is_some())
+            .finish_non_exhaustive()
+    }
+}
+
+type Boxed<T> = Box<dyn FnOnce(&mut T, &mut Context<'_, T>) + Send>;
+
+/// The result of an event that is posted when its color has room, as
+/// [`Colored::call_when_room`] returns it.
+#[must_use = "the event is posted only when this is awaited"]
+pub struct CallWhenRoom<T, R> {
+    /// Until the event is posted.
+    waits: Option<PostWhenRoom<T, Boxed<T>>>,
+    reply: Reply<R>,
+}
+
+impl<T: Send + 'static, R> Future for CallWhenRoom<T, R> {
+    type Output = Result<R, CallError>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut TaskContext<'_>) -> Poll<Self::Output> {
+        let this = self.get_mut();
+        if let Some(waits) = &mut this.waits {
+            // Before it is posted, as by `call`: it may run within this poll.
+            this.reply.note_call(worker::note_called(waits.color()));
+            let posted = ready!(Pin::new(waits).poll(cx));
+            this.waits = None;
+            if let Err(refused) = posted {
+                let error = CallError::from(&refused);
+                drop_refused(refused);
+                return Poll::Ready(Err(error));
+            }
+        }
+        Pin::new(&mut this.reply).poll(cx)
+    }
+}
+
+impl<T, R> fmt::Debug for CallWhenRoom<T, R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CallWhenRoom")
+            .field("waits", &self.waits)
             .finish_non_exhaustive()
     }
 }

@@ -115,9 +115,9 @@ impl<T: Send + 'static> TaskState<T> {
         // SAFETY: this thread polls the task with this mark, which it does in an event of
         // the task's color alone, so the color, and with it its state, is there. Of the
         // frames of this thread none but `section` has the state: that event has none of
-        // its own, no event runs inside of another, and no other handle has this mark,
-        // which is borrowed until `section` returns. Other threads do not reach the state
-        // while an event of the color is being run.
+        // its own, what runs inside of it is of another color (this one is owned), and no
+        // other handle has this mark, which is borrowed until `section` returns. Other
+        // threads do not reach the state while an event of the color is being run.
         Ok(section(unsafe { state.as_mut() }))
     }
 

@@ -5,10 +5,10 @@ use std::time::{Duration, Instant};
 
 use super::Colored;
 use crate::cell::room::Room;
-use crate::color::context::Context;
+use crate::color::context::{Context, NOTHING, Taking};
 use crate::color::error::{CallError, PostError};
 use crate::color::refused::{given_back, not_admitted};
-use crate::color::reply::{self, Reply};
+use crate::color::reply::{self, Answerer, Reply};
 use crate::color::spans::Inside;
 use crate::event::handler::{Handler, HandlerOf, Weight};
 use crate::event::{Call, Event};
@@ -46,7 +46,7 @@ impl<T: Send + 'static> WithHandler<'_, T> {
     where
         F: FnOnce(&mut T, &mut Context<'_, T>) + Send + 'static,
     {
-        self.post_with_room(&mut Inside::here(), Room::IfAny, event)
+        self.post_taking(&mut Inside::here(), event)
     }
 
     /// See [`Colored::post_or_shed`].
@@ -68,14 +68,24 @@ impl<T: Send + 'static> WithHandler<'_, T> {
         }
     }
 
-    /// Posts what comes only once, to a full color too, and is of no span: who happens to post
-    /// it did not make it.
+    /// Posts what comes only once, to a full color too, where it takes no place, and is of no
+    /// span: who happens to post it did not make it.
     pub(crate) fn post_always<F>(&self, event: F) -> bool
     where
         F: FnOnce(&mut T, &mut Context<'_, T>) + Send + 'static,
     {
-        let posted = self.post_with_room(&mut Inside::nothing(), Room::Always, event);
+        let event = Taking::<_, NOTHING>(event);
+        let posted = self.post_taking(&mut Inside::nothing(), event);
         posted.map_err(drop_refused).is_ok()
+    }
+
+    /// Posts what takes of the room that its type says.
+    #[inline]
+    pub(super) fn post_taking<F>(&self, inside: &mut Inside, event: F) -> Result<(), PostError<F>>
+    where
+        F: Call<T>,
+    {
+        self.post_with_room(inside, Room::of(F::TAKES), event)
     }
 
     #[inline]
@@ -95,7 +105,7 @@ impl<T: Send + 'static> WithHandler<'_, T> {
         };
         let room = match origin.is_bounded() {
             true => room,
-            false => Room::Unbounded,
+            false => Room::NotNeeded,
         };
         worker::with_any_current(|worker| {
             // Of the color itself nothing is read until its line has come.
@@ -182,14 +192,14 @@ impl<T: Send + 'static> WithHandler<'_, T> {
         F: FnOnce(&mut T, &mut Context<'_, T>) -> R + Send + 'static,
     {
         let runtime = self.target.color.shared().number;
-        let (answerer, reply) = reply::channel(runtime);
-        let event = move |state: &mut T, cx: &mut Context<'_, T>| match answerer.begins() {
-            true => answerer.answer_by(|| event(state, cx)),
-            false => drop(event),
-        };
-        worker::note_called(&self.target.color);
+        let (answerer, mut reply) = reply::channel(runtime);
+        let event = answering(event, answerer);
+        let call = worker::note_called(&self.target.color);
         match self.or_of::<F>().post(event) {
-            Ok(()) => reply,
+            Ok(()) => {
+                reply.note_call(call);
+                reply
+            }
             Err(refused) => {
                 let error = CallError::from(&refused);
                 drop_refused(refused);
@@ -198,5 +208,16 @@ impl<T: Send + 'static> WithHandler<'_, T> {
                 reply
             }
         }
+    }
+}
+
+/// The event of a call, which answers with what `event` gives, unless that was taken back.
+pub(super) fn answering<T, R>(
+    event: impl FnOnce(&mut T, &mut Context<'_, T>) -> R,
+    answerer: Answerer<R>,
+) -> impl FnOnce(&mut T, &mut Context<'_, T>) {
+    move |state, cx| match answerer.begins() {
+        true => answerer.answer_by(|| event(state, cx)),
+        false => drop(event),
     }
 }

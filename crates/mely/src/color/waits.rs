@@ -2,6 +2,7 @@
 //! what that one waits for.
 
 use std::sync::{Mutex, MutexGuard};
+use std::time::{Duration, Instant};
 
 use crate::cell::origin::RuntimeNumber;
 use crate::color::error::CallError;
@@ -33,6 +34,13 @@ pub(crate) fn wait_for(to: RuntimeNumber) -> Result<Waiting, CallError> {
     }
     waits.push((from, to));
     Ok(Waiting(Some((from, to))))
+}
+
+/// What is left of the time, each time that it is asked for. An end that no clock tells never
+/// comes.
+pub(super) fn left_of(timeout: Duration) -> impl Fn() -> Duration {
+    let end = Instant::now().checked_add(timeout);
+    move || end.map_or(timeout, |end| end.saturating_duration_since(Instant::now()))
 }
 
 fn lock() -> MutexGuard<'static, Vec<Wait>> {

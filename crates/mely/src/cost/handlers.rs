@@ -144,7 +144,11 @@ impl Costs {
     }
 
     /// Whether an event of the handler takes less than it would take to have it run by another
-    /// worker, even after a move.
+    /// worker, even after a move. What is not known yet is: who always sent it elsewhere would
+    /// never learn better.
+    ///
+    /// The mean alone counts. One event that the system has interrupted makes its handler look
+    /// seldom long for thousands of turns, and who waits for it waits for the system anyway.
     pub(crate) fn is_light(&self, id: HandlerId) -> bool {
         // An interpreter is slow, and shall see what is done with light events, too.
         if cfg!(miri) {
@@ -153,7 +157,7 @@ impl Costs {
         // One to wake there, and one to be woken.
         let light_cycles = self.penalty(id).divide(2 * WAKE_COST_CYCLES as u32);
         let mean = self.cost_cycles(&self.known[id.index()]);
-        self.manner(id) != Manner::WithCare && mean.is_some_and(|mean| mean < light_cycles)
+        mean.is_none_or(|mean| mean < light_cycles)
     }
 
     /// Whether this worker has looked the handler up.
@@ -276,117 +280,4 @@ impl Costs {
 }
 
 #[cfg(all(test, not(loom)))]
-mod tests {
-    use mely_sched::{MOVE_CYCLES, Policy};
-
-    use super::*;
-    use crate::event::handler::Handler;
-
-    static PLAIN: Handler = Handler::new("costs::Plain");
-    static ANNOTATED: Handler = Handler::new("costs::Annotated").penalty(2);
-    static UNMOVED: Handler = Handler::new("costs::Unmoved").penalty(1);
-
-    const CYCLES: u64 = 10_000;
-
-    struct Core {
-        costs: Costs,
-        counts: HandlerCounts,
-    }
-
-    impl Core {
-        /// Two cores of a runtime that know what the events of a handler cost.
-        fn two(policy: Policy, kind: Kind) -> [Core; 2] {
-            let penalties = Arc::new(Penalties::new());
-            [0, 1].map(|_| {
-                let core = Core {
-                    costs: Costs::new(policy.heuristics(), Arc::clone(&penalties)),
-                    counts: HandlerCounts::default(),
-                };
-                core.run(kind, 50);
-                core
-            })
-        }
-
-        fn run(&self, kind: Kind, events: usize) {
-            let id = self.costs.weight(kind).id;
-            (0..events).for_each(|_| self.costs.sample(id, CYCLES, &self.counts));
-        }
-
-        fn run_stolen(&self, kind: Kind, events: usize, times: u64) {
-            let id = self.costs.weight(kind).id;
-            let cycles = CYCLES * times + u64::from(MOVE_CYCLES);
-            (0..events).for_each(|_| self.costs.sample_after_move(id, cycles, &self.counts));
-        }
-
-        fn weight(&self, kind: Kind) -> u64 {
-            u64::from(self.costs.weight(kind).time_left_cycles)
-        }
-    }
-
-    /// What an event weighs on the victim after it was ten times slower on the thief.
-    fn weight_after_steals(policy: Policy, handler: &'static Handler) -> u64 {
-        let kind = Kind::of::<()>(Some(handler));
-        let [victim, thief] = Core::two(policy, kind);
-        thief.run_stolen(kind, 20, 10);
-        assert_eq!(thief.counts.moves.get(), 20);
-        victim.run(kind, 1);
-        let id = thief.costs.weight(kind).id;
-        let divided = thief.weight(kind) < CYCLES;
-        let stolen = thief.costs.undivided_cycles(id, 3, 7);
-        assert_eq!(stolen, if divided { 3 * CYCLES } else { 7 });
-        victim.weight(kind)
-    }
-
-    #[test]
-    fn a_victim_weighs_by_what_a_thief_learned() {
-        let weight = weight_after_steals(Policy::Adaptive, &PLAIN);
-        // The one event that was timed since has taken a little off.
-        assert!((CYCLES / 10..CYCLES / 9).contains(&weight), "{weight}");
-    }
-
-    #[test]
-    fn an_annotation_wins_and_the_papers_policies_learn_nothing() {
-        let annotated = [
-            (Policy::Adaptive, CYCLES / 2),
-            (Policy::MelyPenalty, CYCLES / 2),
-            (Policy::MelyTimeLeft, CYCLES),
-        ];
-        for (policy, weight) in annotated {
-            assert_eq!(weight_after_steals(policy, &ANNOTATED), weight, "{policy}");
-        }
-        assert_eq!(weight_after_steals(Policy::Adaptive, &UNMOVED), CYCLES);
-        assert_eq!(weight_after_steals(Policy::Mely, &PLAIN), CYCLES);
-    }
-
-    #[test]
-    fn a_penalty_fades_until_a_steal_confirms_or_refutes_it() {
-        let kind = Kind::of::<()>(Some(&PLAIN));
-        let [victim, thief] = Core::two(Policy::Adaptive, kind);
-        thief.run_stolen(kind, 20, 10);
-        victim.run(kind, 3_000);
-        assert!(victim.weight(kind) > CYCLES * 9 / 10);
-        thief.run(kind, 3_000);
-        thief.run_stolen(kind, 1, 10);
-        victim.run(kind, 1);
-        assert!(victim.weight(kind) < CYCLES / 9);
-        for _ in 0..12 {
-            thief.run(kind, 3_000);
-            thief.run_stolen(kind, 1, 1);
-        }
-        victim.run(kind, 1);
-        assert!(victim.weight(kind) > CYCLES / 3, "{}", victim.weight(kind));
-    }
-
-    #[test]
-    fn a_core_that_only_steals_learns_what_an_event_costs() {
-        let kind = Kind::of::<()>(Some(&PLAIN));
-        let costs = Costs::new(Policy::Adaptive.heuristics(), Arc::new(Penalties::new()));
-        let core = Core {
-            costs,
-            counts: HandlerCounts::default(),
-        };
-        core.run_stolen(kind, 10, 1);
-        assert!(core.weight(kind) >= CYCLES);
-        assert!(!core.costs.is_new(core.costs.weight(kind).id));
-    }
-}
+mod tests;

@@ -1,6 +1,7 @@
 //! Events: a closure in a queue node of one cache line.
 #![allow(unsafe_code)]
 
+mod call;
 pub(crate) mod handler;
 mod place;
 mod state;
@@ -12,6 +13,7 @@ use core::ptr::NonNull;
 
 use mely_sched::{Link, Linked};
 
+pub(crate) use self::call::{Call, Takes};
 pub(crate) use self::place::Place;
 pub(crate) use self::state::StatePtr;
 use crate::event::handler::{Handler, HandlerId, HandlerInfo, Kind, Weight};
@@ -58,24 +60,9 @@ struct VTable {
     drop: unsafe fn(NonNull<Node>),
     /// What a closure of this type is, as an event of a handler or of none.
     kind: fn(Option<&'static Handler>) -> Kind,
-    is_control: bool,
+    takes: Takes,
     /// The event that the one in the node holds, if it holds one.
     held: Option<unsafe fn(&Node) -> &Event>,
-}
-
-/// What an event calls. The layer of colors says what closures are, and what they are told.
-pub(crate) trait Call<T>: Send + 'static {
-    /// Whether it takes of the room for control.
-    const IS_CONTROL: bool = false;
-    /// The event that it holds and runs, if it stands for another one.
-    const HELD: Option<fn(&Self) -> &Event> = None;
-
-    /// Calls it on the state of the color.
-    ///
-    /// # Safety
-    ///
-    /// As for [`Event::run`], of an event that was made with this state.
-    unsafe fn call(self, state: StatePtr<T>, place: Place<'_>);
 }
 
 /// An event: a closure to be run under a color. Dropping it drops the closure.
@@ -221,9 +208,9 @@ impl Event {
         payload.call
     }
 
-    /// Whether it takes of the room for control.
-    pub(crate) fn is_control(&self) -> bool {
-        self.innermost().vtable.is_control
+    /// What it takes of the room of a bounded color.
+    pub(crate) fn takes(&self) -> Takes {
+        self.innermost().vtable.takes
     }
 
     /// The node of the event that this one stands for in the end; mostly its own.
@@ -341,28 +328,30 @@ where
     T: Send + 'static,
     F: Call<T>,
 {
-    const INLINE: &'static VTable = &VTable {
-        run: Self::run_inline,
-        drop: Self::drop_as::<Payload<T, F>>,
-        kind: Kind::of::<F>,
-        is_control: F::IS_CONTROL,
-        held: if F::HELD.is_some() {
-            Some(Self::held_inline)
-        } else {
-            None
-        },
-    };
-    const BOXED: &'static VTable = &VTable {
-        run: Self::run_boxed,
-        drop: Self::drop_as::<Box<Payload<T, F>>>,
-        kind: Kind::of::<F>,
-        is_control: F::IS_CONTROL,
-        held: if F::HELD.is_some() {
-            Some(Self::held_boxed)
-        } else {
-            None
-        },
-    };
+    const INLINE: &'static VTable = &Self::table(
+        Self::run_inline,
+        Self::drop_as::<Payload<T, F>>,
+        Self::held_inline,
+    );
+    const BOXED: &'static VTable = &Self::table(
+        Self::run_boxed,
+        Self::drop_as::<Box<Payload<T, F>>>,
+        Self::held_boxed,
+    );
+
+    const fn table(
+        run: unsafe fn(Event, &NodePool, Place<'_>),
+        drop: unsafe fn(NonNull<Node>),
+        held: unsafe fn(&Node) -> &Event,
+    ) -> VTable {
+        VTable {
+            run,
+            drop,
+            kind: Kind::of::<F>,
+            takes: F::TAKES,
+            held: if F::HELD.is_some() { Some(held) } else { None },
+        }
+    }
 
     unsafe fn run_inline(event: Event, pool: &NodePool, place: Place<'_>) {
         // SAFETY: nodes with this table hold this type.

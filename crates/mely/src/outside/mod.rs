@@ -2,4 +2,4 @@
 
 pub mod net;
 pub(crate) mod reactor;
-pub mod signal;
+pub mod signals;

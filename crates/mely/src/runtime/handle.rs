@@ -32,6 +32,30 @@ impl Handle {
         Self { shared }
     }
 
+    /// The runtime whose worker this thread is: in handlers, in futures that are polled under a
+    /// color, and in whatever destructor or waker a worker calls. `None` on other threads:
+    /// those of the program, and those for what blocks, take a clone of a handle along.
+    ///
+    /// For code that is called without a [`Context`], which has it as
+    /// [`Context::handle`]. The color of the event is [`Color::current`].
+    ///
+    /// ```
+    /// use mely::Handle;
+    /// /// Begins something beside the caller, whatever task that is.
+    /// fn begin(work: impl Future<Output = ()> + Send + 'static) -> Option<mely::Reply<()>> {
+    ///     Some(Handle::current()?.new_color().spawn(work))
+    /// }
+    ///
+    /// let rt = mely::Runtime::builder().workers(1).build()?;
+    /// let begun = rt.new_color().spawn(async { begin(async {})?.await.ok() });
+    /// assert_eq!(begun.wait()?, Some(()));
+    /// assert!(begin(async {}).is_none()); // not by a worker: `rt` is at hand
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn current() -> Option<Self> {
+        worker::with_any_current(|worker| Some(Self::new(Arc::clone(worker?.shared()))))
+    }
+
     /// The color with a small number, as in the papers: the same number is the same
     /// color, and it lives as long as the runtime. Color 0 is what
     /// [`post`](Self::post) posts to.
@@ -135,7 +159,7 @@ impl Handle {
 }
 
 impl<T: Send + 'static> Context<'_, T> {
-    /// The runtime.
+    /// The runtime. Where there is no context, it is [`Handle::current`].
     pub fn handle(&self) -> Handle {
         Handle::new(Arc::clone(self.shared()))
     }

@@ -56,18 +56,22 @@ impl Rooms {
         }
     }
 
-    /// Wakes all who wait for room in this color, or anywhere.
+    /// Wakes all who wait for room in this color, or anywhere, in the order in which they came.
     pub(crate) fn wake_all(&self, color: Option<&ColorRef>) {
         let mut lists = lock(&self.0);
-        let all: Vec<_> = match color {
-            Some(color) => lists.colors.remove(&color.address()).into_iter().collect(),
-            None => lists.colors.drain().map(|(_, waiting)| waiting).collect(),
+        let all: BTreeMap<_, _> = match color {
+            Some(color) => lists.colors.remove(&color.address()).unwrap_or_default(),
+            None => lists
+                .colors
+                .drain()
+                .flat_map(|(_, waiting)| waiting)
+                .collect(),
         };
         if let Some(color) = color {
             color.note_awaited(false);
         }
         drop(lists);
-        for waker in all.into_iter().flat_map(BTreeMap::into_values) {
+        for waker in all.into_values() {
             call_safely(|| waker.wake());
         }
     }

@@ -14,16 +14,34 @@ impl Worker {
     /// Queues a color again if more of its events wait, and gives it up if not.
     #[inline]
     pub(super) fn end_turn(&self, color: OwnedColor) {
+        if let Some(color) = self.give_up(color) {
+            self.make_ready(Ready::Color(color));
+        }
+    }
+
+    /// Whether the color that is being run has posted to itself what is its only event.
+    pub(super) fn has_next(&self) -> bool {
+        let next = self.next.take();
+        let has_next = next.is_some();
+        self.next.set(next);
+        has_next
+    }
+
+    /// Gives up a color that has no events, or was stopped; gives it back if more of them wait.
+    #[inline(always)]
+    pub(super) fn give_up(&self, color: OwnedColor) -> Option<OwnedColor> {
         if let Some(next) = self.next.take() {
             color.put_back(next);
         }
-        if let Err(color) = color.release(self.cells()) {
-            if color.has_posts() && color.is_stopped() {
-                return self.end_stopped(color);
-            }
-            self.take_inbox(&color);
-            self.make_ready(Ready::Color(color));
+        let Err(color) = color.release(self.cells()) else {
+            return None;
+        };
+        if color.has_posts() && color.is_stopped() {
+            self.end_stopped(color);
+            return None;
         }
+        self.take_inbox(&color);
+        Some(color)
     }
 
     /// Gives up a color that was stopped, with what is pending.

@@ -32,6 +32,7 @@ pub(crate) use self::thread::{
     new_color, note_awaits, note_called, run_called, run_worker, with_any_current, with_current,
 };
 use self::traced::WorkerTracer;
+pub(crate) use self::within::CallNumber;
 use self::within::Within;
 use crate::cell::Here;
 use crate::cost::handlers::Costs;

@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering::Release;
 
 use mely_sched::{StealQueue, Ticketed};
 
-use super::{Step, Worker};
+use super::{CallNumber, Step, Worker};
 use crate::cell::Traits;
 use crate::cell::origin::RuntimeNumber;
 use crate::machine::affinity::Footing;
@@ -52,21 +52,16 @@ pub(crate) fn note_awaits(runtime: RuntimeNumber) {
 
 /// Notes that an event of this thread calls a color, whose answer it may await at once.
 #[inline]
-pub(crate) fn note_called(color: &ColorRef) {
-    with_any_current(|worker| {
-        if let Some(worker) = worker {
-            worker.note_called(color);
-        }
-    });
+pub(crate) fn note_called(color: &ColorRef) -> CallNumber {
+    with_any_current(|worker| worker.map_or_else(CallNumber::default, |w| w.note_called(color)))
 }
 
-/// An answer of this runtime is awaited: the color that the event of this thread has called
-/// may be run right here.
+/// The answer of this call, of this runtime, is awaited: the color may be run right here.
 #[inline]
-pub(crate) fn run_called(runtime: RuntimeNumber) {
+pub(crate) fn run_called(runtime: RuntimeNumber, call: CallNumber) {
     with_any_current(|worker| {
         if let Some(worker) = worker.filter(|worker| worker.shared().number == runtime) {
-            worker.run_called();
+            worker.run_called(call);
         }
     });
 }

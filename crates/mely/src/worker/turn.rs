@@ -94,6 +94,12 @@ impl Turn {
         self.fresh.set(false);
     }
 
+    /// Goes on with so many more events of the same color, after so many in all.
+    pub(super) fn go_on(&self, ran: u32, events: u32) {
+        self.began.set(ran);
+        self.limit.set(ran.saturating_add(events));
+    }
+
     /// Whether the next event, after so many in all, is the one to be timed.
     #[inline]
     pub(super) fn times_next(&self, ran: u32) -> bool {

@@ -2,13 +2,13 @@
 
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::{Arc, Barrier};
+use std::sync::{Arc, Barrier, mpsc};
 use std::thread;
 
-use mely::{Color, NoSuchWorker, PostError, Runtime};
+use mely::{Color, Handle, NoSuchWorker, PostError, Runtime};
 
 use crate::checkers::conserved;
-use crate::support::{Gate, OpenOnDrop, bounded, holds, runtime, settle};
+use crate::support::{Gate, OpenOnDrop, WAIT, bounded, holds, runtime, settle};
 
 #[test]
 fn a_worker_that_does_not_exist_is_refused_and_named() {
@@ -297,5 +297,63 @@ fn an_event_knows_its_color_without_its_context() {
         assert_eq!(wrong.load(Relaxed), 0);
         assert_eq!(Color::current(), None);
         assert!(!colors[0].is_current());
+    });
+}
+
+/// Tells when it is dropped whether that is where it should be.
+struct Tells<F: Fn() -> bool>(F, mpsc::Sender<bool>);
+
+impl<F: Fn() -> bool> Drop for Tells<F> {
+    fn drop(&mut self) {
+        _ = self.1.send((self.0)());
+    }
+}
+
+/// Each of a test has another number of workers.
+fn is_current(rt: &Handle) -> impl Fn() -> bool + Clone + Send + 'static {
+    let workers = rt.workers();
+    move || Handle::current().is_some_and(|handle| handle.workers() == workers)
+}
+
+#[test]
+fn what_a_worker_calls_knows_its_runtime() {
+    bounded("its runtime", || {
+        let runtimes = [runtime(1), runtime(2)];
+        for (rt, other) in [(0, 1), (1, 0)] {
+            let (rt, other) = (&runtimes[rt], &runtimes[other]);
+            let (is_here, is_there) = (is_current(rt), is_current(other));
+            let (color, far) = (rt.new_color(), other.new_color());
+            let (tell, told) = mpsc::channel();
+            let tells = || Tells(is_here.clone(), tell.clone());
+            // Where one waits for the other, each has its own.
+            let (here, captured) = (is_here.clone(), tells());
+            let both = color.call(move |(), _| {
+                let _captured = captured;
+                (far.blocking_with(|()| is_there()), here())
+            });
+            assert_eq!(both.wait(), Ok((true, true)));
+            let here = is_here.clone();
+            let task = color.spawn(async move { here() });
+            assert_eq!(task.wait(), Ok(true));
+            // Outside of any event: the last handle goes with an event of another color.
+            let state = rt.colored(tells());
+            assert_eq!(color.call(move |(), _| drop(state)).wait(), Ok(()));
+            for _ in 0..2 {
+                assert_eq!(told.recv(), Ok(true));
+            }
+        }
+        assert!(Handle::current().is_none());
+        let outside = thread::spawn(|| Handle::current().is_none());
+        assert!(outside.join().expect("no panic"));
+        let (tell, told) = mpsc::channel();
+        let kept = runtimes.each_ref().map(|rt| {
+            let tells = Tells(is_current(rt), tell.clone());
+            rt.colored(tells)
+        });
+        for rt in runtimes {
+            rt.shutdown(WAIT).expect("it ends");
+            assert_eq!(told.recv(), Ok(true), "the last worker drops the states");
+        }
+        drop(kept);
     });
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::SeqCst;
 use std::task::{Context, Poll, Wake, Waker};
+use std::time::Duration;
 
 use mely::{CallError, Pending};
 
@@ -84,5 +85,36 @@ fn a_member_of_another_runtime_does_not_wait_for_its_group() {
         assert_eq!(waited.wait(), Ok(Err(CallError::InsideHandler)));
         drop((kept, late));
         assert_eq!(group.wait(), Ok(()));
+    });
+}
+
+#[test]
+fn a_group_is_waited_for_no_longer_than_asked() {
+    bounded("no longer", || {
+        let rt = runtime(1);
+        let group = rt.group();
+        assert_eq!(group.wait_timeout(Duration::ZERO), Ok(true), "it is empty");
+        let kept = group.colored(1_u8);
+        for time in [Duration::ZERO, Duration::from_millis(1)] {
+            assert_eq!(group.wait_timeout(time), Ok(false));
+        }
+        // It stops nobody, and what ends while it waits wakes it.
+        assert!(!kept.is_stopped());
+        let waiting = group.clone();
+        let waits = std::thread::spawn(move || waiting.wait_timeout(Duration::MAX));
+        drop(kept);
+        assert_eq!(waits.join().expect("no panic"), Ok(true));
+        // Inside of an event it does not block, however short.
+        let other = runtime(1);
+        let late = group.adopt(other.new_color(), 1_u8);
+        for rt in [&rt, &other] {
+            let group = group.clone();
+            let inside = rt
+                .new_color()
+                .call(move |_, _| group.wait_timeout(Duration::ZERO));
+            assert_eq!(inside.wait(), Ok(Err(CallError::InsideHandler)));
+        }
+        drop(late);
+        assert_eq!(group.wait_timeout(Duration::from_secs(3600)), Ok(true));
     });
 }

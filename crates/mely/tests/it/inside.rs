@@ -3,11 +3,11 @@
 use std::future::Future;
 use std::pin::pin;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::SeqCst;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::task::{Context, Poll, Waker};
 
-use mely::{CallError, Colored, OnPanic, Pending, Reply, Runtime};
+use mely::{CallError, Colored, Handler, OnPanic, Pending, Reply, Runtime};
 
 use crate::support::{bounded, panicked, runtime, silent_panic};
 
@@ -96,6 +96,162 @@ fn what_runs_inside_posts_behind_what_was_posted_before() {
             }
         }
         panic!("nothing has run inside");
+    });
+}
+
+#[test]
+fn a_color_that_waits_for_its_turn_runs_inside_as_well() {
+    bounded("waits", || {
+        let rt = runtime(1);
+        let (caller, called) = (rt.colored(()), known(&rt, Vec::new()));
+        let between = rt.colored(());
+        let said = caller.call(move |(), _| {
+            called.post_or_shed(|said, _| said.push(1));
+            between.post_or_shed(|(), _| ());
+            at_once(called.call(|said, _| {
+                said.push(2);
+                said.clone()
+            }))
+        });
+        assert_eq!(said.wait(), Ok(Some(Ok(vec![1, 2]))));
+    });
+}
+
+#[test]
+fn what_others_post_to_it_meanwhile_runs_inside_as_well() {
+    bounded("meanwhile", || {
+        let rt = runtime(1);
+        let (caller, called) = (rt.colored(()), known(&rt, 0));
+        let reads = called.clone();
+        let seen = caller.call(move |(), _| {
+            let other = called.clone();
+            let call = called.call(move |n, _| {
+                let post = move || other.post_or_shed(|n, _| *n += 10);
+                std::thread::spawn(post).join().expect("it posts");
+                *n += 1;
+            });
+            let inside = at_once(call).is_some();
+            // Nothing of it waits, so this is not behind anything.
+            (inside, at_once(reads.call(|n, _| *n)))
+        });
+        assert_eq!(seen.wait(), Ok((true, Some(Ok(11)))));
+    });
+}
+
+#[test]
+fn what_it_posts_to_itself_waits_for_a_turn_of_its_own() {
+    bounded("to itself", || {
+        for posts in [1, 2] {
+            let rt = runtime(1);
+            let (caller, called) = (rt.colored(()), known(&rt, ()));
+            let later = Arc::new(AtomicBool::new(false));
+            let seen = caller.call(move |(), _| {
+                let ran = Arc::clone(&later);
+                let call = called.call(move |(), cx| {
+                    for _ in 0..posts {
+                        let ran = Arc::clone(&ran);
+                        cx.post_or_shed(move |(), _| ran.store(true, SeqCst));
+                    }
+                });
+                (at_once(call).is_some(), later.load(SeqCst))
+            });
+            assert_eq!(seen.wait(), Ok((true, false)));
+        }
+    });
+}
+
+#[test]
+fn only_who_awaits_it_has_a_call_run_inside() {
+    bounded("whose", || {
+        let rt = runtime(1);
+        let (caller, called, other) = (rt.colored(()), known(&rt, false), known(&rt, 0));
+        let seen = caller.call(move |(), _| {
+            let answered = other.call(|n, _| *n + 1);
+            let mut answered = pin!(answered);
+            let mut cx = Context::from_waker(Waker::noop());
+            assert!(answered.as_mut().poll(&mut cx).is_ready());
+            let ran = Arc::new(AtomicBool::new(false));
+            let runs = Arc::clone(&ran);
+            // Under a lock that the caller takes now, say.
+            called.call(move |_, _| runs.store(true, SeqCst)).detach();
+            let task = other.spawn(async {});
+            drop((answered.as_mut().poll(&mut cx), at_once(task)));
+            ran.load(SeqCst)
+        });
+        assert_eq!(seen.wait(), Ok(false));
+    });
+}
+
+#[test]
+fn what_is_long_does_not_run_inside_behind_what_is_short() {
+    static LONG: Handler = Handler::new("inside::Long").penalty(1_000);
+    bounded("long", || {
+        let rt = runtime(1);
+        let (caller, called) = (rt.colored(()), known(&rt, false));
+        let long = || std::thread::sleep(std::time::Duration::from_millis(1));
+        for _ in 0..10 {
+            let named = called.with_handler(&LONG);
+            assert!(named.post(move |_, _| long()).is_ok());
+        }
+        rt.wait_idle();
+        let seen = caller.call(move |(), _| {
+            called.post_or_shed(|_, _| ());
+            let ran = Arc::new(AtomicBool::new(false));
+            let runs = Arc::clone(&ran);
+            let named = called.with_handler(&LONG);
+            assert!(named.post(move |_, _| runs.store(true, SeqCst)).is_ok());
+            (at_once(called.call(|_, _| ())).is_some(), ran.load(SeqCst))
+        });
+        assert_eq!(seen.wait(), Ok((false, false)));
+    });
+}
+
+#[test]
+fn nothing_runs_inside_a_thread_that_unwinds() {
+    struct Calls(Colored<bool>);
+    impl Drop for Calls {
+        fn drop(&mut self) {
+            drop(at_once(
+                self.0.call(|saw, _| *saw |= std::thread::panicking()),
+            ));
+        }
+    }
+    bounded("unwinds", || {
+        let rt = runtime(1);
+        let (caller, called) = (rt.colored(()), known(&rt, false));
+        let calls = Calls(called.clone());
+        let failed = caller.call(move |(), _| {
+            let _calls = calls;
+            silent_panic();
+        });
+        assert_eq!(Some(failed.wait()), Some(panicked()));
+        rt.wait_idle();
+        assert!(!called.blocking_with(|saw| *saw));
+    });
+}
+
+#[test]
+fn who_waits_does_so_for_a_batch_inside_and_no_more() {
+    const BATCH: u64 = 10;
+    bounded("fair", || {
+        let rt = Runtime::builder().workers(1).batch_threshold(BATCH as u32);
+        let rt = rt.build().expect("a runtime");
+        let (caller, flooded, polite) = (rt.colored(()), known(&rt, ()), rt.colored(()));
+        let before = caller.call(move |(), _| {
+            let ran = Arc::new(AtomicU64::new(0));
+            for _ in 0..100 * BATCH {
+                let ran = Arc::clone(&ran);
+                flooded.post_or_shed(move |(), _| _ = ran.fetch_add(1, SeqCst));
+            }
+            let waits = polite.call(move |(), _| ran.load(SeqCst));
+            for _ in 0..100 {
+                drop(at_once(flooded.call(|(), _| ())));
+            }
+            waits
+        });
+        let before = before.wait().and_then(Reply::wait);
+        // One inside, and that of a turn of its own.
+        assert!(matches!(before, Ok(1..=20)), "{before:?}");
     });
 }
 

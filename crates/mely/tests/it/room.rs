@@ -7,7 +7,7 @@ use std::sync::{Arc, mpsc};
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
-use mely::{Colored, Handle, OnPanic, Pending, Policy, PostError, Runtime};
+use mely::{CallError, Colored, Handle, OnPanic, Pending, Policy, PostError, Runtime};
 
 use crate::checkers::conserved;
 use crate::support::{
@@ -159,6 +159,139 @@ fn who_waits_for_what_ends_is_told() {
             });
         }
     }
+}
+
+#[test]
+fn a_call_waits_for_room_and_then_for_its_answer() {
+    bounded("a call", || {
+        let rt = runtime(1);
+        let (color, open) = held(&rt, 1);
+        assert!(color.post(|log, _| log.push(1)).is_ok());
+        let woken = [(); 2].map(|()| Arc::new(Woken::default()));
+        let count = |log: &mut Vec<u32>, _: &mut mely::Context<'_, _>| {
+            log.push(2);
+            log.len()
+        };
+        let mut call = color.call_when_room(count);
+        // Both wait in one line.
+        let mut post = color.post_when_room(|log, _| log.push(3));
+        assert!(poll(&mut call, &woken[0]).is_pending());
+        assert!(poll(&mut post, &woken[1]).is_pending());
+        // Who gives up has called nobody.
+        let dropped = color.call_when_room(|_, _| unreachable!("nobody waits for it"));
+        drop(dropped);
+        assert_eq!(rt.metrics().events.shed, 0, "who waits is not shed");
+        drop(open);
+        eventually("it is its turn", || woken[0].0.load(SeqCst) == 1);
+        assert_eq!(woken[1].0.load(SeqCst), 0);
+        assert_eq!(block_on(call), Ok(2));
+        assert!(block_on(post).is_ok());
+        settle(&rt);
+        assert_eq!(color.blocking_with(|log| log.clone()), [1, 2, 3]);
+        holds(conserved(&rt.metrics().events));
+    });
+}
+
+/// Why there will be no answer, whether it waits for room, in the queue or not at all.
+#[test]
+fn a_call_that_waits_for_what_ends_is_told() {
+    bounded("told", || {
+        let rt = runtime(1);
+        let (color, open) = held(&rt, 1);
+        assert!(color.post(|_, _| ()).is_ok());
+        let mut waits = color.call_when_room(|_, _| 5);
+        assert!(poll(&mut waits, &Arc::default()).is_pending());
+        color.stop(Pending::Drop);
+        assert_eq!(block_on(waits), Err(CallError::Closed));
+        drop(open);
+        let (color, open) = held(&rt, 1);
+        let mut queued = color.call_when_room(|_, _| 5);
+        assert!(poll(&mut queued, &Arc::default()).is_pending());
+        color.stop(Pending::Drop);
+        drop(open);
+        assert_eq!(block_on(queued), Err(CallError::Dropped));
+        let none = rt.color_options().capacity(0).new_color().expect("no home");
+        assert_eq!(
+            block_on(none.call_when_room(|(), _| 5)),
+            Err(CallError::Full)
+        );
+        let poisoned = rt.color_options().on_panic(OnPanic::PoisonColor);
+        let poisoned = poisoned.new_color().expect("no home");
+        let panics = poisoned.call_when_room(|(), _| silent_panic());
+        assert!(matches!(block_on(panics), Err(CallError::Panicked(_))));
+        let late = poisoned.call_when_room(|(), _| 5);
+        assert_eq!(block_on(late), Err(CallError::Poisoned));
+        settle(&rt);
+        holds(conserved(&rt.metrics().events));
+    });
+}
+
+/// Tasks on many workers call through one place, and each call is answered once.
+#[test]
+fn a_narrow_color_answers_all_who_call() {
+    for policy in [Policy::Adaptive, Policy::LibasyncSmp] {
+        bounded("narrow", move || {
+            let rt = Runtime::builder().workers(2).policy(policy).build();
+            let rt = rt.expect("a runtime");
+            let options = rt.color_options().capacity(1);
+            let store = options.colored(0_u64).expect("no home");
+            let count = if cfg!(miri) { 5 } else { 300 };
+            let callers: Vec<_> = (0..4)
+                .map(|_| {
+                    let store = store.clone();
+                    rt.new_color().spawn(async move {
+                        let mut got = Vec::new();
+                        for _ in 0..count {
+                            let called = store.call_when_room(|sum, _| {
+                                *sum += 1;
+                                *sum
+                            });
+                            got.push(called.await.expect("it goes on"));
+                        }
+                        got
+                    })
+                })
+                .collect();
+            let got = callers.into_iter().map(|caller| caller.wait());
+            let mut got: Vec<_> = got.flat_map(|got| got.expect("it ends")).collect();
+            got.sort_unstable();
+            assert!(got.into_iter().eq(1..=4 * count));
+            settle(&rt);
+            holds(conserved(&rt.metrics().events));
+        });
+    }
+}
+
+#[test]
+fn tasks_of_a_full_color_do_not_take_its_room_from_each_other() {
+    bounded("tasks that wait", || {
+        const TASKS: u32 = 5;
+        let rt = runtime(1);
+        // Polls take no place: each that began would give its own to the next who waits, whose
+        // poll would take it, and so on without an end.
+        for capacity in [1, 2] {
+            let colors = [(); 2].map(|()| {
+                let color = rt.color_options().capacity(capacity).colored(0u32);
+                color.expect("no home was chosen")
+            });
+            let tasks = |at: usize, to: usize| {
+                let (color, to) = (&colors[at], colors[to].clone());
+                [(); TASKS as usize].map(|()| {
+                    let to = to.clone();
+                    let posts = async move { to.post_when_room(|n, _| *n += 1).await.is_ok() };
+                    color.spawn(posts)
+                })
+            };
+            // Of their own color, and two that wait for each other.
+            let all = [tasks(0, 0), tasks(0, 1), tasks(1, 0)];
+            for task in all.into_iter().flatten() {
+                assert_eq!(task.wait(), Ok(true));
+            }
+            settle(&rt);
+            let posted = colors.map(|color| color.blocking_with(|n| *n));
+            assert_eq!(posted, [2 * TASKS, TASKS]);
+        }
+    });
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Signals as events. Alone in a process: a signal reaches all of it.
 
 use mely::Runtime;
-use mely::signal::{SIGHUP, Signals};
+use mely::signals::{SIGHUP, Signals};
 use rustix::process::Signal;
 use signal_hook::low_level::raise;
 

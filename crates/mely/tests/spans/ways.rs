@@ -75,12 +75,15 @@ fn what_waits_for_room_keeps_the_span_that_it_was_made_in() {
             dropped,
         )
     });
-    let posted = span!("polls").in_scope(|| rt.new_color().spawn(waits));
+    let calls = span!("room").in_scope(|| full.call_when_room(notes(&seen, "the same")));
+    let (posted, called) =
+        span!("polls").in_scope(|| (rt.new_color().spawn(waits), rt.new_color().spawn(calls)));
     drop(dropped);
     leave.send(()).expect("it waits");
     assert!(matches!(posted.wait(), Ok(Ok(()))));
+    assert!(matches!(called.wait(), Ok(Ok(()))));
     is_in_order(&rt);
-    assert_all_in(&seen, 1, "room");
+    assert_all_in(&seen, 2, "room");
     eventually("all are closed", || open("room") + open("polls") == 0);
 }
 

@@ -253,13 +253,13 @@ fn a_signal_that_there_is_not_leaves_the_others_alone() {
     const NAME: &str = "sound::endings::a_signal_that_there_is_not_leaves_the_others_alone";
     if std::env::var_os("MELY_ALONE").is_none() {
         let output = child(NAME).output().expect("the test starts itself");
-        assert_eq!(output.status.signal(), Some(mely::signal::SIGTERM));
+        assert_eq!(output.status.signal(), Some(mely::signals::SIGTERM));
         return;
     }
     let rt = runtime(1);
     let color = rt.new_color();
     let watched =
-        mely::signal::Signals::watch(&[mely::signal::SIGTERM, 9999], &color, |_, _, _| ());
+        mely::signals::Signals::watch(&[mely::signals::SIGTERM, 9999], &color, |_, _, _| ());
     assert!(watched.is_err());
     let this = rustix::process::getpid();
     rustix::process::kill_process(this, rustix::process::Signal::TERM).expect("a signal to itself");
