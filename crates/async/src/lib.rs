@@ -77,6 +77,40 @@
 //!
 //! None is on by default.
 //!
+//! # Both crates at once
+//!
+//! No name is in both, so a program may import all of them:
+//!
+//! ```
+//! use mely::*;
+//! use mely_async::*;
+//! use std::time::Duration;
+//!
+//! async fn greet(mut visits: TaskState<u64>, mut stream: TcpStream) -> Result<(), std::io::Error> {
+//!     let number = visits.with(|visits| { *visits += 1; *visits });
+//!     stream.write_all(format!("visit {number}").as_bytes()).await
+//! }
+//!
+//! # fn ask_me_to_end() {
+//! #     rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::TERM).unwrap();
+//! # }
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let rt = Runtime::builder().workers(2).build()?;
+//! let asked_to_end = signal::terminated(&rt)?;
+//! let visits: Colored<u64> = rt.colored(0);
+//! let serving = TcpListener::bind("127.0.0.1:0")?.serve_under(
+//!     &rt,
+//!     move |_stream, _peer| visits.clone(),
+//!     |visits, stream, _peer| greet(visits, stream),
+//! );
+//! # ask_me_to_end();
+//! asked_to_end.wait()?;
+//! serving.stop();
+//! let _late = serving.wait_timeout(Duration::from_secs(1));
+//! # Ok(())
+//! # }
+//! ```
+//!
 //! # What needs no runtime of its own
 //!
 //! Futures that are woken by other code, and not by a reactor or a timer, run under a color as
@@ -116,19 +150,27 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Layers of a server that call Tokio by themselves, as tower's timeouts set its timers and
-//! axum's `WebSocketUpgrade::on_upgrade` spawns, find it where requests are answered inside of
-//! its context:
-#![cfg_attr(feature = "http", doc = "```")]
-#![cfg_attr(not(feature = "http"), doc = "```ignore")]
-//! use axum::{Router, extract::Request, middleware::{self, Next}};
-//! use tokio_util::context::TokioContext;
+//! Layers and bodies of a server that call Tokio by themselves, as tower's timeouts set its
+//! timers, `ServeDir` reads files and axum's `WebSocketUpgrade::on_upgrade` spawns, find it
+//! where each worker has entered its context, once and for as long as the program runs:
 //!
-//! fn inside(tokio: tokio::runtime::Handle, app: Router) -> Router {
-//!     app.layer(middleware::from_fn(move |request: Request, next: Next| {
-//!         TokioContext::new(next.run(request), tokio.clone())
-//!     }))
+//! ```
+//! # use std::time::Duration;
+//! fn enter_on_each_worker(rt: &mely::Runtime) -> Result<(), Box<dyn std::error::Error>> {
+//!     let tokio: &tokio::runtime::Runtime = Box::leak(Box::new(tokio::runtime::Runtime::new()?));
+//!     for worker in 0..rt.workers() {
+//!         let there = rt.color_options().pin_to(worker).new_color()?;
+//!         there.spawn(async { std::mem::forget(tokio.enter()) }).wait()?;
+//!     }
+//!     Ok(())
 //! }
+//!
+//! let rt = mely::Runtime::builder().workers(2).build()?;
+//! enter_on_each_worker(&rt)?;
+//! let sleeps = async { tokio::time::sleep(Duration::from_millis(1)).await };
+//! let slept = rt.new_color().spawn(sleeps);
+//! assert_eq!(slept.wait(), Ok(()));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
 //! Tokio's threads have no color: what waits for a socket of Mely goes back into the color that

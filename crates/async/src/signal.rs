@@ -26,7 +26,7 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 
-pub use mely::signal::{SIGHUP, SIGINT, SIGTERM};
+pub use mely::signals::{SIGHUP, SIGINT, SIGTERM};
 use mely::{CallError, Handle};
 
 use crate::error::Error;
@@ -73,7 +73,7 @@ impl Drop for Teller {
 pub struct Signals {
     arrived: Arc<Mutex<Arrived>>,
     handle: Handle,
-    _watch: mely::signal::Signals,
+    _watch: mely::signals::Signals,
 }
 
 /// Catches the signals of these numbers from now on, as events of a runtime. Their default
@@ -91,7 +91,7 @@ pub struct Signals {
 ///
 /// # Errors
 ///
-/// As for [`mely::signal::Signals::watch`].
+/// As for [`mely::signals::Signals::watch`].
 pub fn signals(handle: &Handle, numbers: &[i32]) -> io::Result<Signals> {
     let arrived = Arc::new(Mutex::new(Arrived::default()));
     let teller = handle.colored(Teller(Arc::clone(&arrived)));
@@ -101,7 +101,7 @@ pub fn signals(handle: &Handle, numbers: &[i32]) -> io::Result<Signals> {
     Ok(Signals {
         arrived,
         handle: handle.clone(),
-        _watch: mely::signal::Signals::watch(numbers, &teller, tell)?,
+        _watch: mely::signals::Signals::watch(numbers, &teller, tell)?,
     })
 }
 

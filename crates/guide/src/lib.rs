@@ -19,6 +19,28 @@
 //! lock file, to be built for each profile and checked with the oldest toolchain.
 #![forbid(unsafe_code)]
 
+/// What the pages import, of both crates at once, as a program may that imports all of them:
+///
+/// ```
+/// # // What is in both is else a warning, and the one crate's.
+/// # #![deny(ambiguous_glob_imports)]
+/// mod all {
+///     pub(super) use mely::*;
+///     pub(super) use mely_async::*;
+/// }
+/// # #[allow(unused_imports)]
+/// use all::{
+///     Affinity, BlockingOptions, BlockingPool, Budget, BudgetError, BuildError, CallError,
+///     Color, ColorOptions, Colored, Context, Error, Group, Handle, Handler, Interval, OnPanic,
+///     Pending, PostError, PushError, Reply, Runtime, ServeOptions, Share, Sleep, StallReport,
+///     Stop, Stopped, TaskState, TcpListener, TcpStream, Timer, UdpSocket, UnixStream,
+///     WeakColored, WhenFull, fs, interval, serve_http, signal, sleep, spawn_blocking, timeout,
+///     topology, yield_now,
+/// };
+/// ```
+#[cfg(doctest)]
+struct Imports;
+
 macro_rules! chapters {
     ($($name:ident $file:literal)*) => {
         /// The pages of the guide, by their paths in its folder of sources.

@@ -4,7 +4,8 @@ use super::Violation;
 use super::source::{code_only, is_ident, line_of, word_places};
 use super::tree::{Text, Tree};
 
-const HTTP: &str = "crates/http/src/";
+/// Where protocols are read and written.
+const PROTOCOLS: &[&str] = &["crates/http/src/", "crates/gnutella/src/"];
 
 /// The part of the web server that does talk to sockets.
 const HTTP_SERVER: &str = "crates/http/src/server";
@@ -29,8 +30,10 @@ const SOCKETS: &[&str] = &[
 
 /// Protocol code takes bytes and gives bytes.
 pub(super) fn protocols_do_no_io(tree: &Tree) -> Vec<Violation> {
-    let is_protocol =
-        |text: &&Text| text.path.starts_with(HTTP) && !text.path.starts_with(HTTP_SERVER);
+    let is_protocol = |text: &&Text| {
+        let is_in = |folder: &&str| text.path.starts_with(folder);
+        PROTOCOLS.iter().any(is_in) && !text.path.starts_with(HTTP_SERVER)
+    };
     let mut found = Vec::new();
     for text in tree.rust().filter(is_protocol) {
         let code = code_only(&text.content);
@@ -41,7 +44,8 @@ pub(super) fn protocols_do_no_io(tree: &Tree) -> Vec<Violation> {
             places.extend(word_places(&code, name).map(|at| (at, *name)));
         }
         found.extend(places.into_iter().map(|(at, name)| {
-            let what = format!("`{name}` in protocol code: only src/server may do I/O");
+            let what =
+                format!("`{name}` in protocol code: only the web server's src/server may do I/O");
             Violation::at(&text.path, line_of(&code, at), what)
         }));
     }
@@ -152,6 +156,10 @@ mod tests {
                 http("crates/http/src/parse.rs", code).contains(&1),
                 "{code}"
             );
+            assert!(
+                http("crates/gnutella/src/header.rs", code).contains(&1),
+                "{code}"
+            );
             assert_eq!(http("crates/http/src/server/accept.rs", code), [], "{code}");
             assert_eq!(http("crates/http/src/server.rs", code), [], "{code}");
             assert_eq!(http("crates/http/tests/it/main.rs", code), [], "{code}");
@@ -160,7 +168,7 @@ mod tests {
 
     #[test]
     fn words_that_only_resemble_them_are_fine() {
-        let code = "//! Used by mely::Runtime over std::net.\nuse mely_http::x;\nlet mely = \"mely::\";\nuse std::{fmt, str::from_utf8};\n";
+        let code = "//! Used by mely::Runtime over std::net.\nuse mely_http::x;\nlet mely = \"mely::\";\nuse std::{fmt, str::from_utf8};\nuse core::net::SocketAddrV4;\n";
         assert_eq!(http("crates/http/src/parse.rs", code), []);
     }
 

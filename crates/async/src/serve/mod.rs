@@ -140,9 +140,9 @@ impl<L: ListenerSocket> Listener<L> {
     /// `color` chooses as soon as a connection is accepted; `connection` makes its future, to
     /// which the [`TaskState`] lends the state between two awaits. Connections of one color run
     /// one at a time, and a connection whose color is [stopped](Colored::stop), or poisoned by
-    /// a panic, is closed. A panic of `color` or `connection` itself poisons no color. Where what a connection says first decides, serve it under a color
-    /// of its own, and move the stream into a task of the other one
-    /// ([`Colored::spawn_with`]).
+    /// a panic, is closed. A panic of `color` or `connection` itself poisons no color. Where what
+    /// a connection says first decides, serve it under a color of its own, and move the stream
+    /// into a task of the other one ([`Colored::spawn_with`]).
     ///
     /// ```
     /// use mely::TaskState;

@@ -5,6 +5,7 @@ use std::io::{Read, Write};
 use std::net::TcpStream as Client;
 use std::time::Duration;
 
+use mely::Runtime;
 use mely_async::{TcpListener, TcpStream};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
@@ -28,33 +29,48 @@ fn limit_descriptors() {
     setrlimit(Resource::Nofile, few).expect("a lower limit");
 }
 
+fn survives(rt: Runtime) {
+    limit_descriptors();
+    bounded(|| {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a listener");
+        let address = listener.local_addr().expect("an address");
+        let serving = listener.serve(&rt, |mut stream, _| async move {
+            stream.write_all(b"in").await.expect("room");
+        });
+        // It waits: who tries to accept has a descriptor for that long, which others miss.
+        rt.wait_idle();
+        let mut taken = take_all();
+        // One for the client, none for its connection.
+        drop(taken.pop());
+        let mut client = Client::connect(address).expect("it listens");
+        eventually("it has failed and gone on", || serving.failures() >= 2);
+        assert_eq!(serving.accepted(), 0);
+        drop(taken);
+        let mut answer = String::new();
+        client.read_to_string(&mut answer).expect("it is let in");
+        assert_eq!(answer, "in");
+        serving.stop();
+        serving.wait().expect("no error");
+        rt.shutdown(Duration::from_secs(10)).expect("it ends");
+    });
+}
+
 #[test]
 fn a_server_survives_running_out_of_descriptors() {
     alone(
         "descriptors::a_server_survives_running_out_of_descriptors",
+        || survives(runtime(2)),
+    );
+}
+
+/// What it waits for until it tries again asks its color for no room.
+#[test]
+fn a_server_survives_it_though_colors_have_no_room() {
+    alone(
+        "descriptors::a_server_survives_it_though_colors_have_no_room",
         || {
-            limit_descriptors();
-            bounded(|| {
-                let rt = runtime(2);
-                let listener = TcpListener::bind("127.0.0.1:0").expect("a listener");
-                let address = listener.local_addr().expect("an address");
-                let serving = listener.serve(&rt, |mut stream, _| async move {
-                    stream.write_all(b"in").await.expect("room");
-                });
-                let mut taken = take_all();
-                // One for the client, none for its connection.
-                drop(taken.pop());
-                let mut client = Client::connect(address).expect("it listens");
-                eventually("it has failed and gone on", || serving.failures() >= 2);
-                assert_eq!(serving.accepted(), 0);
-                drop(taken);
-                let mut answer = String::new();
-                client.read_to_string(&mut answer).expect("it is let in");
-                assert_eq!(answer, "in");
-                serving.stop();
-                serving.wait().expect("no error");
-                rt.shutdown(Duration::from_secs(10)).expect("it ends");
-            });
+            let rt = Runtime::builder().workers(2).color_capacity(0).build();
+            survives(rt.expect("a runtime"));
         },
     );
 }

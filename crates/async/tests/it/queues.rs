@@ -1,5 +1,6 @@
 //! Queues of bytes that are to be written, of peers that do not read and owners that go.
 
+use std::future::poll_fn;
 use std::io::Read;
 use std::os::unix::net::UnixStream as Peer;
 use std::pin::Pin;
@@ -252,6 +253,30 @@ fn a_peer_that_takes_nothing_in_the_end_is_closed() {
                 queue.close();
             }
             drop(queue);
+            let error = ended.wait().expect("no panic").expect_err("it is stuck");
+            assert_eq!(error.kind(), std::io::ErrorKind::TimedOut);
+            assert!(after_zeros(&rest_of(peer)).is_empty());
+        }
+    });
+}
+
+/// The timer that ends its patience asks the connection's color for no room.
+#[test]
+fn a_peer_that_takes_nothing_in_the_end_is_closed_though_the_color_is_full() {
+    bounded(|| {
+        let rt = runtime(2);
+        for capacity in [0, 3] {
+            let (queue, writing, peer) = stuck(1000, WhenFull::Shed);
+            let mut writing = writing.linger(Duration::from_millis(1));
+            queue.push(b"the end").expect("there is room");
+            drop(queue);
+            let options = rt.color_options().capacity(capacity);
+            let color = options.new_color().expect("no home was chosen");
+            let full = color.clone();
+            let ended = color.spawn(poll_fn(move |cx| {
+                while full.post(|(), _| ()).is_ok() {}
+                Pin::new(&mut writing).poll(cx)
+            }));
             let error = ended.wait().expect("no panic").expect_err("it is stuck");
             assert_eq!(error.kind(), std::io::ErrorKind::TimedOut);
             assert!(after_zeros(&rest_of(peer)).is_empty());

@@ -94,3 +94,29 @@ fn what_needs_tokio_runs_beside_mely() {
         assert_eq!(task.wait(), Ok(true));
     });
 }
+
+#[test]
+fn tokio_is_found_on_each_worker_that_has_entered_it() {
+    bounded(|| {
+        let rt = runtime(2);
+        let tokio: &tokio::runtime::Runtime = Box::leak(Box::new(tokio_runtime()));
+        for worker in 0..rt.workers() {
+            let there = rt.color_options().pin_to(worker).new_color();
+            let there = there.expect("there is such a worker");
+            let enters = there.spawn(async { std::mem::forget(tokio.enter()) });
+            assert_eq!(enters.wait(), Ok(()));
+        }
+        let tasks: Vec<_> = (0..64)
+            .map(|at| {
+                let there = rt.color_options().pin_to(at % rt.workers()).new_color();
+                there.expect("there is such a worker").spawn(async {
+                    tokio::time::sleep(Duration::from_millis(1)).await;
+                    tokio::spawn(async { 7 }).await.ok()
+                })
+            })
+            .collect();
+        for task in tasks {
+            assert_eq!(task.wait(), Ok(Some(7)));
+        }
+    });
+}

@@ -2,6 +2,10 @@
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream as Client};
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, mpsc};
+use std::thread;
 use std::time::Duration;
 
 use mely::{CallError, Colored, OnPanic, Pending, TaskState};
@@ -119,6 +123,53 @@ fn connections_end_with_a_color_that_is_stopped_under_them() {
             assert_eq!(client.read(&mut [0]).expect("the end"), 0);
         }
         eventually("all leave", || serving.connections() == 0);
+        serving.stop();
+        serving.wait().expect("no error");
+    });
+}
+
+/// A connection asks the color that is chosen for it for no room.
+#[test]
+fn connections_are_served_under_a_color_that_is_flooded() {
+    bounded(|| {
+        let rt = runtime(2);
+        let (listener, address) = listener();
+        let options = rt.color_options().capacity(2);
+        let room = options.colored(0).expect("no home was chosen");
+        let (goes_on, waits) = mpsc::channel::<()>();
+        let (begins, begun) = mpsc::channel();
+        room.post_or_shed(move |_, _| {
+            _ = begins.send(());
+            _ = waits.recv();
+        });
+        begun.recv().expect("it is held");
+        while room.post(|_, _| ()).is_ok() {}
+        let own = room.clone();
+        let serving = listener.serve_under(
+            &rt,
+            move |_, _| own.clone(),
+            |room, stream, _| visit(room, stream),
+        );
+        let visitor = move || told(address);
+        let early = [(); 2].map(|()| thread::spawn(visitor));
+        // Two are let in one after the other: the first was begun while there was no room.
+        eventually("they are let in", || serving.accepted() == 2);
+        let ends = Arc::new(AtomicBool::new(false));
+        let ended = Arc::clone(&ends);
+        let floods = thread::spawn(move || {
+            while !ended.load(Relaxed) {
+                room.post_or_shed(|_, _| ());
+            }
+        });
+        drop(goes_on);
+        let mut numbers = early.map(|visitor| visitor.join().expect("no panic"));
+        numbers.sort_unstable();
+        assert_eq!(numbers, ["1", "2"]);
+        for visit in 3..10 {
+            assert_eq!(told(address), visit.to_string());
+        }
+        ends.store(true, Relaxed);
+        floods.join().expect("no panic");
         serving.stop();
         serving.wait().expect("no error");
     });

@@ -3,10 +3,13 @@
 use std::fmt;
 use std::io::{self, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
+use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
+
+use rustix::net::sockopt::{Timeout, set_socket_timeout};
 
 /// How long a program may take for each step of an answer.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -128,22 +131,8 @@ impl Source {
             self.path
         );
         let answer = match &self.peer {
-            Peer::Tcp(host) => {
-                let stream = connect(host).map_err(FetchError::Connect)?;
-                let timeouts = stream
-                    .set_read_timeout(Some(PATIENCE))
-                    .and_then(|()| stream.set_write_timeout(Some(PATIENCE)));
-                timeouts.map_err(FetchError::Io)?;
-                ask(stream, &request)?
-            }
-            Peer::Unix(path) => {
-                let stream = UnixStream::connect(path).map_err(FetchError::Connect)?;
-                let timeouts = stream
-                    .set_read_timeout(Some(PATIENCE))
-                    .and_then(|()| stream.set_write_timeout(Some(PATIENCE)));
-                timeouts.map_err(FetchError::Io)?;
-                ask(stream, &request)?
-            }
+            Peer::Tcp(host) => ask(connect(host), &request)?,
+            Peer::Unix(path) => ask(UnixStream::connect(path), &request)?,
         };
         body_of(&answer)
     }
@@ -161,7 +150,20 @@ fn connect(host: &str) -> io::Result<TcpStream> {
     Err(last)
 }
 
-fn ask(mut stream: impl Read + Write, request: &str) -> Result<Vec<u8>, FetchError> {
+/// Lets no step of an answer take longer than [`PATIENCE`].
+fn limit(stream: &impl AsFd) -> io::Result<()> {
+    for step in [Timeout::Recv, Timeout::Send] {
+        set_socket_timeout(stream, step, Some(PATIENCE))?;
+    }
+    Ok(())
+}
+
+fn ask<S>(connected: io::Result<S>, request: &str) -> Result<Vec<u8>, FetchError>
+where
+    S: Read + Write + AsFd,
+{
+    let mut stream = connected.map_err(FetchError::Connect)?;
+    limit(&stream).map_err(FetchError::Io)?;
     stream
         .write_all(request.as_bytes())
         .map_err(FetchError::Io)?;
@@ -283,6 +285,21 @@ mod tests {
             "https://h:1",
         ] {
             assert!(source(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn no_step_is_waited_for_for_ever() {
+        let (unix, _peer) = UnixStream::pair().expect("a pair");
+        limit(&unix).expect("a socket");
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a listener");
+        let address = listener.local_addr().expect("an address");
+        let tcp = connect(&address.to_string()).expect("it listens");
+        limit(&tcp).expect("a socket");
+        let of_tcp = [tcp.read_timeout(), tcp.write_timeout()];
+        let all = [unix.read_timeout(), unix.write_timeout()].into_iter();
+        for timeout in all.chain(of_tcp) {
+            assert_eq!(timeout.expect("a socket"), Some(PATIENCE));
         }
     }
 

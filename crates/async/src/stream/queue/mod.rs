@@ -73,8 +73,16 @@ struct Waiting {
     stream: Option<Arc<dyn TryWrite>>,
     shed: u64,
     handles: usize,
+    /// What the system said to who wrote at once, for the writer: it says it once.
+    failed: Option<io::Error>,
     /// Of the writer.
     waker: Option<Waker>,
+}
+
+/// Whether the writer may do better.
+fn is_later(error: &io::Error) -> bool {
+    use io::ErrorKind::{Interrupted, WouldBlock};
+    matches!(error.kind(), Interrupted | WouldBlock)
 }
 
 /// A stream of any kind.
@@ -200,10 +208,14 @@ impl WriteQueue {
         };
         waiting.at_once = bytes.len();
         drop(waiting);
-        // Nothing, if it fails: so it does for the writer, too.
-        let written = stream.try_write(bytes).unwrap_or(0);
+        let (written, failed) = match stream.try_write(bytes) {
+            Ok(written) => (written, None),
+            Err(error) if is_later(&error) => (0, None),
+            Err(error) => (0, Some(error)),
+        };
         let mut waiting = lock(&self.0.waiting);
         waiting.at_once = 0;
+        waiting.failed = failed;
         if !matches!(waiting.phase, Phase::Cut(_)) {
             // Before what others have left meanwhile.
             waiting.bytes.splice(..0, bytes[written..].iter().copied());

@@ -53,6 +53,7 @@ enum Next {
     Wait,
     End,
     Cut(PushError),
+    Failed(io::Error),
 }
 
 impl<S: StreamSocket> OwnedWriteHalf<S> {
@@ -94,6 +95,7 @@ impl<S: StreamSocket> OwnedWriteHalf<S> {
             at_once: 0,
             stream: Some(self.shared()),
             shed: 0,
+            failed: None,
             handles: 1,
             waker: None,
         };
@@ -147,6 +149,7 @@ impl<S: StreamSocket> Writing<S> {
         let left = self.bytes.len() - self.written;
         waiting.taken = left;
         let is_last = !waiting.is_open();
+        let failed = waiting.failed.take();
         let next = match waiting.phase {
             Phase::Cut(why) => Next::Cut(why),
             _ if waiting.at_once > 0 => Next::Wait,
@@ -161,9 +164,10 @@ impl<S: StreamSocket> Writing<S> {
             _ if is_last => Next::End,
             _ => Next::Wait,
         };
+        let next = failed.map_or(next, Next::Failed);
         let unused = match next {
             Next::Write { .. } | Next::Wait => waiting.waker.replace(waker),
-            Next::End | Next::Cut(_) => Some(waker),
+            Next::End | Next::Cut(_) | Next::Failed(_) => Some(waker),
         };
         let spare = match next {
             // Behind who writes at once there may be some.
@@ -187,6 +191,7 @@ impl<S: StreamSocket> Writing<S> {
                 Next::Wait => return Poll::Pending,
                 Next::End => return Poll::Ready(self.writer.as_stream().shut_down_write()),
                 Next::Cut(why) => return Poll::Ready(Err(self.cut(why))),
+                Next::Failed(error) => return Poll::Ready(Err(error)),
                 Next::Write { is_last } => {
                     let bytes = &self.bytes[self.written..];
                     match self.writer.as_stream().poll_write(cx, bytes) {
@@ -313,5 +318,24 @@ mod tests {
         assert_eq!(calls.0.load(Relaxed), 0);
         assert_eq!(queue.write(b"something"), Ok(()));
         assert_eq!(calls.0.load(Relaxed), 1);
+    }
+
+    struct Fails;
+
+    impl TryWrite for Fails {
+        fn try_write(&self, _: &[u8]) -> io::Result<usize> {
+            Err(io::ErrorKind::ConnectionReset.into())
+        }
+    }
+
+    #[test]
+    fn what_the_system_says_to_who_writes_at_once_is_for_the_writer() {
+        let (queue, mut writing, _peer) = queue();
+        lock(&queue.0.waiting).stream = Some(Arc::new(Fails) as _);
+        assert_eq!(queue.write(b"something"), Ok(()));
+        let Next::Failed(error) = writing.next(Waker::noop()) else {
+            panic!("it goes on");
+        };
+        assert_eq!(error.kind(), io::ErrorKind::ConnectionReset);
     }
 }
