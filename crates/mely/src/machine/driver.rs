@@ -57,6 +57,9 @@ pub(crate) trait Driver: Send + Sync {
     /// Ends the current or the next wait, from any thread.
     fn wake(&self);
 
+    /// Lets other threads run on this core, if one of them is ready to.
+    fn give_way(&self) {}
+
     /// Whether there is anything that could become ready.
     fn has_sources(&self) -> bool;
 

@@ -18,6 +18,7 @@ mod thread;
 mod traced;
 mod turn;
 mod within;
+mod yields;
 
 use core::cell::{Cell, RefCell};
 use core::mem::ManuallyDrop;
@@ -34,6 +35,7 @@ pub(crate) use self::thread::{
 use self::traced::WorkerTracer;
 pub(crate) use self::within::CallNumber;
 use self::within::Within;
+use self::yields::Yields;
 use crate::cell::Here;
 use crate::cost::handlers::Costs;
 use crate::cost::sampler::Sampler;
@@ -120,6 +122,7 @@ pub(crate) struct Worker {
     footing: RefCell<Option<Footing>>,
     /// Others run on its core too.
     shares_core: Cell<bool>,
+    yields: Cell<Yields>,
     searching: Cell<bool>,
     /// An event that may be long is being run: what becomes ready meanwhile must
     /// not wait for it.
@@ -171,6 +174,7 @@ impl Worker {
             until_poll_cycles: Cell::new(POLL_INTERVAL_CYCLES),
             footing: RefCell::new(None),
             shares_core: Cell::new(false),
+            yields: Cell::default(),
             searching: Cell::new(false),
             holding: Cell::new(false),
             fresh_ids: Cell::new((0, 0)),

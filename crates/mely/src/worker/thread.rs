@@ -144,7 +144,24 @@ impl Worker {
     /// them is ready, and lying down and getting up, with who wakes it meanwhile, costs
     /// more than a look.
     fn finds_readiness(&self) -> bool {
-        self.remote().driver.has_sources() && self.poll()
+        self.remote().driver.has_sources() && (self.poll() || self.gives_way())
+    }
+
+    /// Lets others on this core run, if that has paid of late; whether there is something
+    /// to do since. It is not lying down: nobody need wake it.
+    fn gives_way(&self) -> bool {
+        let mut yields = self.yields.get();
+        if !self.shared.config.heuristics.learn || !yields.try_now() {
+            self.yields.set(yields);
+            return false;
+        }
+        let start = self.shared.clock.cycles();
+        self.remote().driver.give_way();
+        let cycles = self.shared.clock.cycles().saturating_sub(start);
+        let found = self.poll();
+        yields.learn(found, cycles);
+        self.yields.set(yields);
+        found
     }
 
     /// Sleeps until there may be something to run.

@@ -169,6 +169,10 @@ impl Driver for Reactor {
         let _ = rustix::io::write(&self.wake, &1u64.to_ne_bytes());
     }
 
+    fn give_way(&self) {
+        std::thread::yield_now();
+    }
+
     fn has_sources(&self) -> bool {
         // Relaxed: a worker that sees it late looks when it sleeps.
         self.live.load(Relaxed) > 0
