@@ -151,15 +151,15 @@ impl Worker {
     /// to do since. It is not lying down: nobody need wake it.
     fn gives_way(&self) -> bool {
         let mut yields = self.yields.get();
-        if !self.shared.config.heuristics.learn || !yields.try_now() {
-            self.yields.set(yields);
-            return false;
-        }
-        let start = self.shared.clock.cycles();
-        self.remote().driver.give_way();
-        let cycles = self.shared.clock.cycles().saturating_sub(start);
-        let found = self.poll();
-        yields.learn(found, cycles);
+        let tries = self.shared.config.heuristics.learn && yields.try_now();
+        let found = tries
+            && yields.look(
+                || self.shared.clock.cycles(),
+                || {
+                    self.remote().driver.give_way();
+                    self.poll()
+                },
+            );
         self.yields.set(yields);
         found
     }
@@ -208,6 +208,9 @@ impl Worker {
         let running = self.shared.phase() == Phase::Running;
         self.dispatch(ready, running);
         self.fire_timers(running);
+        let mut yields = self.yields.get();
+        yields.work_begins(self.shared.clock.cycles());
+        self.yields.set(yields);
     }
 
     /// Drops all that this worker holds, counted as abandoned.
