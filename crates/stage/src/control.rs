@@ -7,10 +7,10 @@ use std::time::Duration;
 use mely_sched::admission::{Admission, AdmissionChain, PolicyId};
 use mely_sched::{BatchingOptions, GovernorOptions};
 
-use crate::core::ending::Ending;
-use crate::core::{Core, Schedule};
 use crate::error::{Circle, Unended, Unfinished};
 use crate::safely::drop_safely;
+use crate::shared::ending::Ending;
+use crate::shared::{Schedule, Shared};
 use crate::sink::Sink;
 use crate::snapshot::Snapshot;
 
@@ -29,55 +29,55 @@ use crate::snapshot::Snapshot;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Control<E: Send + 'static> {
-    core: Arc<Core<E>>,
+    shared: Arc<Shared<E>>,
 }
 
 impl<E: Send + 'static> Control<E> {
-    pub(crate) fn new(core: &Arc<Core<E>>) -> Self {
+    pub(crate) fn new(shared: &Arc<Shared<E>>) -> Self {
         Self {
-            core: Arc::clone(core),
+            shared: Arc::clone(shared),
         }
     }
 
     /// The name of the stage.
     pub fn name(&self) -> &str {
-        &self.core.name
+        &self.shared.name
     }
 
     /// The way into it.
     pub fn sink(&self) -> Sink<E> {
-        Sink::new(&self.core)
+        Sink::new(&self.shared)
     }
 
     /// What it has done, and how it stands.
     pub fn snapshot(&self) -> Snapshot {
-        Snapshot::of(&self.core)
+        Snapshot::of(&self.shared)
     }
 
     /// How many events may wait. If more do, none is accepted until they are fewer.
     pub fn set_capacity(&self, events: usize) {
-        self.core.set_capacity(events);
+        self.shared.set_capacity(events);
     }
 
     /// How many events a handler is given at once, from its next batch on.
     pub fn set_batch(&self, batch: BatchingOptions) {
-        self.core.set_batch(batch);
+        self.shared.set_batch(batch);
     }
 
     /// When the stage is scheduled.
     pub fn set_schedule(&self, schedule: Schedule) {
-        self.core.set_schedule(schedule);
+        self.shared.set_schedule(schedule);
     }
 
     /// The governor of its threads; `false` if it is served by colors.
     pub fn set_threads(&self, governed: GovernorOptions) -> bool {
-        self.core.set_threads(governed)
+        self.shared.set_threads(governed)
     }
 
     /// Other policies of admission for what is offered from now on. What was admitted is judged
     /// by the policies that admitted it.
     pub fn set_admission(&self, chain: AdmissionChain) {
-        self.core.set_admission(chain);
+        self.shared.set_admission(chain);
     }
 
     /// Adds a policy of admission behind those that there are.
@@ -94,12 +94,12 @@ impl<E: Send + 'static> Control<E> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn push_policy(&self, policy: impl Admission) -> PolicyId {
-        self.core.with_policies(|chain| chain.push(policy))
+        self.shared.with_policies(|chain| chain.push(policy))
     }
 
     /// Removes a policy of the present chain; `false` if it is gone already.
     pub fn remove_policy(&self, id: PolicyId) -> bool {
-        let removed = self.core.with_policies(|chain| chain.remove(id));
+        let removed = self.shared.with_policies(|chain| chain.remove(id));
         let is_some = removed.is_some();
         drop_safely(removed);
         is_some
@@ -112,7 +112,7 @@ impl<E: Send + 'static> Control<E> {
     ///
     /// [`Circle`] if that one feeds this one, perhaps by way of others.
     pub fn feed<F: Send + 'static>(&self, sink: &Sink<F>) -> Result<(), Circle> {
-        self.core.feed(sink.downstream())
+        self.shared.feed(sink.downstream())
     }
 
     /// Ends the stage: offers are refused from now on. Returns at once, with the events that
@@ -121,7 +121,7 @@ impl<E: Send + 'static> Control<E> {
     /// A batch that is in the hands of a handler ends with the event that it has; where the
     /// queue drains, it goes on.
     pub fn end(&self, ending: Ending) -> Vec<E> {
-        self.core.end(ending)
+        self.shared.end(ending)
     }
 
     /// Blocks until the stage has ended and all its handlers are dropped.
@@ -130,7 +130,7 @@ impl<E: Send + 'static> Control<E> {
     ///
     /// Why it has not: the time passed, or this is called inside a handler.
     pub fn wait_ended(&self, timeout: Duration) -> Result<(), Unended> {
-        self.core.wait_over(timeout)
+        self.shared.wait_over(timeout)
     }
 
     /// Ends the stage, and waits until it has ended. Gives back the events that are not handled:
@@ -142,12 +142,12 @@ impl<E: Send + 'static> Control<E> {
     /// Inside a handler of the runtime, or of the stage, nobody waits: it ends all the same, and
     /// is drained if it was to be.
     pub fn destroy(&self, ending: Ending, timeout: Duration) -> Result<Vec<E>, Unfinished<E>> {
-        let mut events = self.core.end(ending);
-        match self.core.wait_over(timeout) {
+        let mut events = self.shared.end(ending);
+        match self.shared.wait_over(timeout) {
             Ok(()) => Ok(events),
             Err(why) => {
                 if let Unended::TimedOut { .. } = why {
-                    events.extend(self.core.end(Ending::HandBack));
+                    events.extend(self.shared.end(Ending::HandBack));
                 }
                 Err(Unfinished { events, why })
             }
@@ -157,12 +157,12 @@ impl<E: Send + 'static> Control<E> {
 
 impl<E: Send + 'static> Clone for Control<E> {
     fn clone(&self) -> Self {
-        Self::new(&self.core)
+        Self::new(&self.shared)
     }
 }
 
 impl<E: Send + 'static> fmt::Debug for Control<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Control").field(&self.core.name).finish()
+        f.debug_tuple("Control").field(&self.shared.name).finish()
     }
 }

@@ -48,6 +48,8 @@ impl fmt::Display for Refusal {
     }
 }
 
+impl std::error::Error for Refusal {}
+
 /// An event that was not taken, given back with the reason.
 ///
 /// ```
@@ -65,6 +67,21 @@ pub struct Refused<E> {
     pub event: E,
     /// Why it was not taken.
     pub why: Refusal,
+}
+
+impl<E> Refused<E> {
+    /// The reason alone, without the event, which is dropped: an error that is `Send` and `Sync`
+    /// whatever the event is.
+    ///
+    /// ```
+    /// use mely_stage::{Refusal, Refused};
+    /// let refused = Refused { event: std::rc::Rc::new(7), why: Refusal::Closed };
+    /// let error: Box<dyn std::error::Error + Send + Sync> = refused.without_event().into();
+    /// assert_eq!(error.to_string(), "the stage takes no more events");
+    /// ```
+    pub fn without_event(self) -> Refusal {
+        self.why
+    }
 }
 
 impl<E> fmt::Debug for Refused<E> {

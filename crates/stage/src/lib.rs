@@ -52,25 +52,25 @@
 #![forbid(unsafe_code)]
 
 mod control;
-mod core;
 mod error;
 mod histogram;
 mod manager;
 mod options;
 mod safely;
+mod shared;
 mod sink;
 mod snapshot;
 mod split;
 
 pub use control::Control;
-pub use core::batch::Batch;
-pub use core::ending::Ending;
-pub use core::stage::{Stage, StageContext, each};
-pub use core::{Counts, Schedule};
 pub use error::{Circle, CreateError, FindError, Refusal, Refused, Shed, Unended, Unfinished};
 pub use histogram::Histogram;
 pub use manager::Manager;
 pub use options::StageOptions;
+pub use shared::batch::Batch;
+pub use shared::ending::Ending;
+pub use shared::stage::{Stage, StageContext, each};
+pub use shared::{Counts, Schedule};
 pub use sink::{OfferWhenRoom, Reservation, Room, Sink};
 pub use snapshot::{Snapshot, to_json, to_prometheus};
 pub use split::{Offer, Offers, SplitRefused, split};

@@ -8,12 +8,12 @@ use std::sync::{Arc, Mutex};
 use mely::Handle;
 
 use crate::control::Control;
-use crate::core::ending::Ending;
-use crate::core::stage::Stage;
-use crate::core::{Core, Phase};
 use crate::error::{CreateError, FindError};
 use crate::options::StageOptions;
 use crate::safely::{drop_safely, lock};
+use crate::shared::ending::Ending;
+use crate::shared::stage::Stage;
+use crate::shared::{Phase, Shared};
 use crate::snapshot::Snapshot;
 
 /// A stage, whatever its events.
@@ -24,17 +24,17 @@ trait Managed: Send + Sync {
     fn as_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync>;
 }
 
-impl<E: Send + 'static> Managed for Core<E> {
+impl<E: Send + 'static> Managed for Shared<E> {
     fn snapshot(&self) -> Snapshot {
         Snapshot::of(self)
     }
 
     fn phase(&self) -> Phase {
-        Core::phase(self)
+        Shared::phase(self)
     }
 
     fn drain(self: Arc<Self>) {
-        Core::end(&self, Ending::Drain);
+        Shared::end(&self, Ending::Drain);
     }
 
     fn as_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {
@@ -97,8 +97,8 @@ impl Manager {
         }
         let make = Box::new(move |number| Box::new(make(number)) as Box<dyn Stage<E>>);
         let (settings, program) = options.into_parts(&self.runtime, make);
-        let core = Core::begin(name, &self.runtime, settings, program);
-        let core = core.map_err(CreateError::NoThread)?;
+        let shared = Shared::begin(name, &self.runtime, settings, program);
+        let shared = shared.map_err(CreateError::NoThread)?;
         let mut stages = lock(&self.stages);
         let before = stages
             .get(name)
@@ -106,13 +106,13 @@ impl Manager {
         if before.is_some() {
             // Another thread was faster.
             drop(stages);
-            core.end(Ending::Drain);
+            shared.end(Ending::Drain);
             return Err(CreateError::NameTaken);
         }
-        let before = stages.insert(name.to_owned(), Arc::clone(&core) as Arc<dyn Managed>);
+        let before = stages.insert(name.to_owned(), Arc::clone(&shared) as Arc<dyn Managed>);
         drop(stages);
         drop_safely(before);
-        Ok(Control::new(&core))
+        Ok(Control::new(&shared))
     }
 
     fn is_taken(&self, name: &str) -> bool {
@@ -133,9 +133,9 @@ impl Manager {
         let stage = lock(&self.stages).get(name).cloned();
         let stage = stage.filter(|stage| stage.phase() == Phase::Open);
         let stage = stage.ok_or(FindError::NoSuchStage)?;
-        let core = stage.as_any().downcast::<Core<E>>();
-        let core = core.map_err(|_| FindError::OtherEvents)?;
-        Ok(Control::new(&core))
+        let shared = stage.as_any().downcast::<Shared<E>>();
+        let shared = shared.map_err(|_| FindError::OtherEvents)?;
+        Ok(Control::new(&shared))
     }
 
     /// What all stages do that have not ended, by their names.

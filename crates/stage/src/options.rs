@@ -7,10 +7,10 @@ use mely::Handle;
 use mely_sched::admission::{AdmissionChain, QUEUE_THRESHOLD, Tag};
 use mely_sched::{BatchingOptions, GovernorOptions};
 
-use crate::core::gate::Downstream;
-use crate::core::stage::Stage;
-use crate::core::{Program, Schedule, Servers, Settings};
 use crate::error::Shed;
+use crate::shared::gate::Downstream;
+use crate::shared::stage::Stage;
+use crate::shared::{Program, Schedule, Servers, Settings};
 use crate::sink::Sink;
 
 /// Colors for each worker: enough that thieves find some, few enough that each has batches.

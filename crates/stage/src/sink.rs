@@ -6,9 +6,9 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
-use crate::core::gate::Downstream;
-use crate::core::{Core, Place, Turnstile};
 use crate::error::{Refusal, Refused};
+use crate::shared::gate::Downstream;
+use crate::shared::{Place, Shared, Turnstile};
 
 /// The way into a stage, to be cloned and sent anywhere.
 ///
@@ -24,23 +24,23 @@ use crate::error::{Refusal, Refused};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Sink<E: Send + 'static> {
-    core: Arc<Core<E>>,
+    shared: Arc<Shared<E>>,
 }
 
 impl<E: Send + 'static> Sink<E> {
-    pub(crate) fn new(core: &Arc<Core<E>>) -> Self {
+    pub(crate) fn new(shared: &Arc<Shared<E>>) -> Self {
         Self {
-            core: Arc::clone(core),
+            shared: Arc::clone(shared),
         }
     }
 
     pub(crate) fn downstream(&self) -> Arc<dyn Downstream> {
-        Arc::clone(&self.core) as Arc<dyn Downstream>
+        Arc::clone(&self.shared) as Arc<dyn Downstream>
     }
 
     /// The name of the stage.
     pub fn name(&self) -> &str {
-        &self.core.name
+        &self.shared.name
     }
 
     /// Offers an event; never blocks.
@@ -57,7 +57,7 @@ impl<E: Send + 'static> Sink<E> {
     ///
     /// When one of the stage's functions of events does; the event is dropped and not counted.
     pub fn offer(&self, event: E) -> Result<(), Refused<E>> {
-        self.core.offer(event)
+        self.shared.offer(event)
     }
 
     /// Offers an event; one that is refused is given to the stage's hook, or dropped. Whether it
@@ -67,7 +67,7 @@ impl<E: Send + 'static> Sink<E> {
     ///
     /// As [`offer`](Self::offer).
     pub fn offer_or_shed(&self, event: E) -> bool {
-        self.core.offer_or_shed(event)
+        self.shared.offer_or_shed(event)
     }
 
     /// Reserves a place for an event, of which key and class are asked now, and admission too.
@@ -92,7 +92,7 @@ impl<E: Send + 'static> Sink<E> {
     ///
     /// As [`offer`](Self::offer).
     pub fn reserve(&self, event: &E) -> Result<Reservation<E>, Refusal> {
-        self.core.reserve(event).map(Reservation)
+        self.shared.reserve(event).map(Reservation)
     }
 
     /// Waits until there is room, or never will be again: a future for any async runtime.
@@ -109,7 +109,7 @@ impl<E: Send + 'static> Sink<E> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn room(&self) -> Room<E> {
-        Room(Turnstile::new(&self.core))
+        Room(Turnstile::new(&self.shared))
     }
 
     /// Offers an event as soon as there is room: a future for any async runtime.
@@ -137,7 +137,7 @@ impl<E: Send + 'static> Sink<E> {
     /// at once, as [`Refusal::Full`], if the capacity is 0.
     pub fn offer_when_room(&self, event: E) -> OfferWhenRoom<E> {
         OfferWhenRoom {
-            turnstile: Turnstile::new(&self.core),
+            turnstile: Turnstile::new(&self.shared),
             event: Some(event),
         }
     }
@@ -145,14 +145,14 @@ impl<E: Send + 'static> Sink<E> {
 
 impl<E: Send + 'static> Clone for Sink<E> {
     fn clone(&self) -> Self {
-        Self::new(&self.core)
+        Self::new(&self.shared)
     }
 }
 
 /// Two are equal if they lead into the same stage.
 impl<E: Send + 'static> PartialEq for Sink<E> {
     fn eq(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.core, &other.core)
+        Arc::ptr_eq(&self.shared, &other.shared)
     }
 }
 
@@ -160,7 +160,7 @@ impl<E: Send + 'static> Eq for Sink<E> {}
 
 impl<E: Send + 'static> fmt::Debug for Sink<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Sink").field(&self.core.name).finish()
+        f.debug_tuple("Sink").field(&self.shared.name).finish()
     }
 }
 
@@ -221,13 +221,13 @@ impl<E: Send + 'static> Future for OfferWhenRoom<E> {
         loop {
             ready!(this.turnstile.poll(cx));
             let event = this.event.take().expect("not polled after its end");
-            let core = Arc::clone(this.turnstile.core());
-            match core.offer(event) {
+            let shared = Arc::clone(this.turnstile.shared());
+            match shared.offer(event) {
                 // Somebody was faster.
                 Err(Refused {
                     event,
                     why: Refusal::Full,
-                }) if core.may_have_room() => this.event = Some(event),
+                }) if shared.may_have_room() => this.event = Some(event),
                 offered => {
                     this.turnstile.leave();
                     return Poll::Ready(offered);

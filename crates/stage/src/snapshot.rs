@@ -4,8 +4,8 @@ mod text;
 
 use mely_sched::admission::Reason;
 
-use crate::core::{Core, Counts, Phase};
 use crate::histogram::Histogram;
+use crate::shared::{Counts, Phase, Shared};
 
 pub use text::{to_json, to_prometheus};
 
@@ -53,10 +53,10 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    pub(crate) fn of<E: Send + 'static>(core: &Core<E>) -> Self {
-        let (observed, standing) = core.observe();
+    pub(crate) fn of<E: Send + 'static>(shared: &Shared<E>) -> Self {
+        let (observed, standing) = shared.observe();
         Self {
-            name: core.name.to_string(),
+            name: shared.name.to_string(),
             is_open: standing.phase == Phase::Open,
             has_ended: standing.phase == Phase::Over,
             capacity: standing.capacity,

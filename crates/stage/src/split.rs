@@ -39,6 +39,12 @@ pub trait Offers: sealed::Sealed + Sized {
 }
 
 /// Offers that were not taken, given back with the reason.
+///
+/// ```
+/// # use mely_stage::{Refusal, SplitRefused};
+/// let refused = SplitRefused { offers: (), part: 1, why: Refusal::Full };
+/// assert_eq!(refused.to_string(), "part 1 of the offers: the stage is full");
+/// ```
 pub struct SplitRefused<O> {
     /// What was offered.
     pub offers: O,
@@ -46,6 +52,18 @@ pub struct SplitRefused<O> {
     pub part: usize,
     /// Why.
     pub why: Refusal,
+}
+
+impl<O> SplitRefused<O> {
+    /// The same error without the offers, which are dropped: it borrows no sink, and is `Send`
+    /// and `Sync` whatever the events are.
+    pub fn without_offers(self) -> SplitRefused<()> {
+        SplitRefused {
+            offers: (),
+            part: self.part,
+            why: self.why,
+        }
+    }
 }
 
 impl<O> fmt::Debug for SplitRefused<O> {
@@ -74,15 +92,16 @@ impl<O> std::error::Error for SplitRefused<O> {}
 /// use mely_stage::{Manager, Refusal, StageOptions, each, split};
 /// let rt = mely::Runtime::builder().workers(1).build()?;
 /// let stages = Manager::new(&rt);
-/// let disk = stages.create("disk", StageOptions::new(), |_| each(|_: Vec<u8>| ()))?.sink();
+/// let disk = stages.create("disk", StageOptions::new(), |_| each(|_: Vec<u8>| ()))?;
 /// let never = StageOptions::new().capacity(0);
 /// let net = stages.create("net", never, |_| each(|_: String| ()))?;
+/// let (to_disk, to_net) = (disk.sink(), net.sink());
 ///
-/// let refused = split(((&disk, vec![7]), (&net.sink(), "seven".to_owned()))).unwrap_err();
+/// let refused = split(((&to_disk, vec![7]), (&to_net, "seven".to_owned()))).unwrap_err();
 /// assert_eq!((refused.part, refused.why), (1, Refusal::Full));
 ///
 /// net.set_capacity(1);
-/// split(((&disk, vec![7]), (&net.sink(), "seven".to_owned())))?;
+/// split(refused.offers).map_err(|refused| refused.without_offers())?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///

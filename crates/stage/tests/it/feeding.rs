@@ -250,3 +250,25 @@ fn a_split_is_taken_by_all_or_by_none() {
     assert_eq!(assert_accounted(&a.snapshot()).withdrawn, 2);
     assert_accounted(&b.snapshot());
 }
+
+#[test]
+fn a_held_stage_that_nobody_refers_to_keeps_its_events() {
+    let rt = runtime();
+    let stages = Manager::new(&rt);
+    let (down, go) = gated(&stages, "down", 1);
+    down.sink().offer(0).expect("room");
+    until(|| down.snapshot().counts.running == 1);
+    down.sink().offer(1).expect("room");
+    let to = down.sink();
+    let options = StageOptions::new().colors(1).feeds(&to);
+    // By a manager of its own, which goes, too.
+    let up = Manager::new(&rt).create("up", options, move |_| {
+        let to = to.clone();
+        each(move |n| to.offer(n).expect("room"))
+    });
+    up.expect("created").sink().offer(7).expect("room");
+    rt_settles(&rt);
+    (0..3).for_each(|_| go.send(()).expect("waits"));
+    until(|| down.snapshot().counts.handled == 3);
+    assert_accounted(&down.snapshot());
+}

@@ -10,18 +10,18 @@ use mely_sched::{Nanos, StageLoad};
 use super::colors::REST;
 use super::ending::Ending;
 use super::seat::Seat;
-use super::{Core, Effects, Phase, Server, State};
+use super::{Effects, Phase, Server, Shared, State};
 
 /// All threads take from one queue.
 const LANE: usize = 0;
 
 /// Dropped by the runtime when it has ended.
-struct Sentinel<E: Send + 'static>(Weak<Core<E>>);
+struct Sentinel<E: Send + 'static>(Weak<Shared<E>>);
 
 impl<E: Send + 'static> Drop for Sentinel<E> {
     fn drop(&mut self) {
-        if let Some(core) = self.0.upgrade() {
-            core.lane_lost(LANE);
+        if let Some(shared) = self.0.upgrade() {
+            shared.lane_lost(LANE);
         }
     }
 }
@@ -31,20 +31,20 @@ struct Threads<E: Send + 'static> {
 }
 
 impl<E: Send + 'static> Server<E> for Threads<E> {
-    fn schedule(&self, core: &Arc<Core<E>>, _lane: usize) {
-        core.work.notify_one();
+    fn schedule(&self, shared: &Arc<Shared<E>>, _lane: usize) {
+        shared.work.notify_one();
     }
 
     /// A thread that waits has looked how long events are to accumulate; one that begins to
     /// wait will.
-    fn schedule_after(&self, core: &Arc<Core<E>>, _lane: usize, _delay: Duration) {
-        core.lock().lanes[LANE].has_timer = false;
-        core.work.notify_one();
+    fn schedule_after(&self, shared: &Arc<Shared<E>>, _lane: usize, _delay: Duration) {
+        shared.lock().lanes[LANE].has_timer = false;
+        shared.work.notify_one();
     }
 
-    fn grow(&self, core: &Arc<Core<E>>) -> io::Result<()> {
-        while core.lock().is_short_of_threads() {
-            add_thread(core)?;
+    fn grow(&self, shared: &Arc<Shared<E>>) -> io::Result<()> {
+        while shared.lock().is_short_of_threads() {
+            add_thread(shared)?;
         }
         Ok(())
     }
@@ -52,32 +52,32 @@ impl<E: Send + 'static> Server<E> for Threads<E> {
 
 /// Whoever serves a stage, until it leaves.
 struct Serving<E: Send + 'static> {
-    core: Arc<Core<E>>,
+    shared: Arc<Shared<E>>,
     seat: Seat<E>,
 }
 
 impl<E: Send + 'static> Drop for Serving<E> {
     fn drop(&mut self) {
         self.seat.clear();
-        self.core.seat_left();
+        self.shared.seat_left();
     }
 }
 
-pub(super) fn serve<E: Send + 'static>(core: &Arc<Core<E>>) -> io::Result<()> {
-    let sentinel = core.runtime.colored(Sentinel(Arc::downgrade(core)));
-    _ = core.server.set(Box::new(Threads {
+pub(super) fn serve<E: Send + 'static>(shared: &Arc<Shared<E>>) -> io::Result<()> {
+    let sentinel = shared.runtime.colored(Sentinel(Arc::downgrade(shared)));
+    _ = shared.server.set(Box::new(Threads {
         _sentinel: sentinel,
     }));
-    let begun = core.server().map_or(Ok(()), |server| server.grow(core));
+    let begun = shared.server().map_or(Ok(()), |server| server.grow(shared));
     if begun.is_err() {
-        core.end(Ending::Drain);
+        shared.end(Ending::Drain);
     }
     begun
 }
 
-fn add_thread<E: Send + 'static>(core: &Arc<Core<E>>) -> io::Result<()> {
+fn add_thread<E: Send + 'static>(shared: &Arc<Shared<E>>) -> io::Result<()> {
     let number = {
-        let mut state = core.lock();
+        let mut state = shared.lock();
         if !state.is_short_of_threads() {
             return Ok(());
         }
@@ -87,15 +87,15 @@ fn add_thread<E: Send + 'static>(core: &Arc<Core<E>>) -> io::Result<()> {
         state.next_number - 1
     };
     let serving = Serving {
-        core: Arc::clone(core),
+        shared: Arc::clone(shared),
         seat: Seat::new(number),
     };
-    let thread = std::thread::Builder::new().name(core.name.to_string());
+    let thread = std::thread::Builder::new().name(shared.name.to_string());
     match thread.spawn(move || serving.run()) {
         Ok(_) => Ok(()),
         Err(error) => {
             // What was to serve is dropped.
-            core.lock().serving -= 1;
+            shared.lock().serving -= 1;
             Err(error)
         }
     }
@@ -103,17 +103,17 @@ fn add_thread<E: Send + 'static>(core: &Arc<Core<E>>) -> io::Result<()> {
 
 impl<E: Send + 'static> Serving<E> {
     fn run(mut self) {
-        self.core.note_serves();
-        while let Some(size) = self.core.await_batch() {
-            let served = self.core.serve(&mut self.seat, LANE, size);
+        self.shared.note_serves();
+        while let Some(size) = self.shared.await_batch() {
+            let served = self.shared.serve(&mut self.seat, LANE, size);
             if !served.has_progressed {
-                self.core.rest();
+                self.shared.rest();
             }
         }
     }
 }
 
-impl<E: Send + 'static> Core<E> {
+impl<E: Send + 'static> Shared<E> {
     fn wait<'a>(
         &self,
         state: MutexGuard<'a, State<E>>,

@@ -3,31 +3,31 @@
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-use super::{Core, Phase, State};
+use super::{Phase, Shared, State};
 use crate::safely::drop_safely;
 
 /// A place among those that wait for room in a stage.
 pub(crate) struct Turnstile<E: Send + 'static> {
-    core: Arc<Core<E>>,
+    shared: Arc<Shared<E>>,
     number: Option<u64>,
 }
 
 impl<E: Send + 'static> Turnstile<E> {
-    pub(crate) fn new(core: &Arc<Core<E>>) -> Self {
+    pub(crate) fn new(shared: &Arc<Shared<E>>) -> Self {
         Self {
-            core: Arc::clone(core),
+            shared: Arc::clone(shared),
             number: None,
         }
     }
 
-    pub(crate) fn core(&self) -> &Arc<Core<E>> {
-        &self.core
+    pub(crate) fn shared(&self) -> &Arc<Shared<E>> {
+        &self.shared
     }
 
     /// Ready when there is room, or never will be.
     pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let waker = cx.waker().clone();
-        let mut state = self.core.lock();
+        let mut state = self.shared.lock();
         let will_have_none = state.phase != Phase::Open || state.capacity == 0;
         let (poll, before) = if will_have_none || state.room() > 0 {
             (Poll::Ready(()), Some(waker))
@@ -44,7 +44,7 @@ impl<E: Send + 'static> Turnstile<E> {
         let Some(number) = self.number.take() else {
             return;
         };
-        let waker = self.core.change(|state, effects| {
+        let waker = self.shared.change(|state, effects| {
             let found = state.rooms.iter().position(|(other, _)| *other == number);
             if found.is_none() {
                 state.note_room(effects);
@@ -61,7 +61,7 @@ impl<E: Send + 'static> Drop for Turnstile<E> {
     }
 }
 
-impl<E: Send + 'static> Core<E> {
+impl<E: Send + 'static> Shared<E> {
     /// Whether there ever may be room.
     pub(crate) fn may_have_room(&self) -> bool {
         let state = self.lock();

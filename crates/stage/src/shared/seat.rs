@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::batch::{Batch, InHand};
 use super::stage::{Stage, StageContext};
-use super::{Core, Phase};
+use super::{Phase, Shared};
 use crate::error::Shed;
 use crate::safely::{caught, drop_safely};
 
@@ -35,11 +35,11 @@ impl<E: Send + 'static> Seat<E> {
         drop_safely(self.handler.take());
     }
 
-    fn handler(&mut self, core: &Core<E>) -> Option<&mut Box<dyn Stage<E>>> {
+    fn handler(&mut self, shared: &Shared<E>) -> Option<&mut Box<dyn Stage<E>>> {
         if self.handler.is_none() {
             self.handler = caught(|| {
-                let mut handler = (core.program.make)(self.number);
-                handler.init(&mut core.context(self.number));
+                let mut handler = (shared.program.make)(self.number);
+                handler.init(&mut shared.context(self.number));
                 handler
             });
         }
@@ -47,7 +47,7 @@ impl<E: Send + 'static> Seat<E> {
     }
 }
 
-impl<E: Send + 'static> Core<E> {
+impl<E: Send + 'static> Shared<E> {
     fn context(&self, number: usize) -> StageContext<'_> {
         StageContext {
             name: &self.name,

@@ -9,7 +9,7 @@ use mely::{Colored, Context};
 use super::gate::{Downstream, Upstream, Waiter};
 use super::queue::Service;
 use super::seat::Seat;
-use super::{Core, Effects, Phase, Server, State};
+use super::{Effects, Phase, Server, Shared, State};
 
 /// How long a lane rests whose handler has taken nothing of what there is, for no reason that
 /// the stage knows of. Long beside an event, and short beside what a person notices.
@@ -18,16 +18,16 @@ pub(super) const REST: Duration = Duration::from_millis(1);
 /// What a color owns: a handler, and its share of the events by the number of its lane.
 struct Desk<E: Send + 'static> {
     seat: Seat<E>,
-    core: Weak<Core<E>>,
+    shared: Weak<Shared<E>>,
     lane: usize,
     has_left: bool,
 }
 
 impl<E: Send + 'static> Desk<E> {
-    fn leave(&mut self, core: &Arc<Core<E>>) {
+    fn leave(&mut self, shared: &Arc<Shared<E>>) {
         self.seat.clear();
         if !std::mem::replace(&mut self.has_left, true) {
-            core.seat_left();
+            shared.seat_left();
         }
     }
 }
@@ -35,9 +35,9 @@ impl<E: Send + 'static> Desk<E> {
 /// The runtime drops what colors own when it has ended.
 impl<E: Send + 'static> Drop for Desk<E> {
     fn drop(&mut self) {
-        if let Some(core) = self.core.upgrade() {
-            core.lane_lost(self.lane);
-            self.leave(&core);
+        if let Some(shared) = self.shared.upgrade() {
+            shared.lane_lost(self.lane);
+            self.leave(&shared);
         } else {
             self.seat.clear();
         }
@@ -48,35 +48,37 @@ struct Colors<E: Send + 'static>(Vec<Colored<Desk<E>>>);
 
 /// A turn of a color: an event of the runtime. Dropped unrun, the runtime has ended.
 struct Turn<E: Send + 'static> {
-    core: Option<Arc<Core<E>>>,
+    shared: Option<Arc<Shared<E>>>,
     lane: usize,
 }
 
 impl<E: Send + 'static> Turn<E> {
-    fn new(core: &Arc<Core<E>>, lane: usize) -> Self {
+    fn new(shared: &Arc<Shared<E>>, lane: usize) -> Self {
         Self {
-            core: Some(Arc::clone(core)),
+            shared: Some(Arc::clone(shared)),
             lane,
         }
     }
 
     fn run(mut self, desk: &mut Desk<E>, cx: &mut Context<'_, Desk<E>>) {
-        let Some(core) = self.core.take() else { return };
-        let lane = self.lane;
-        let Some(size) = core.size_of_batch(lane) else {
+        let Some(shared) = self.shared.take() else {
             return;
         };
-        let served = core.serve(&mut desk.seat, lane, size);
-        match core.turn_over(lane, served.has_progressed) {
+        let lane = self.lane;
+        let Some(size) = shared.size_of_batch(lane) else {
+            return;
+        };
+        let served = shared.serve(&mut desk.seat, lane, size);
+        match shared.turn_over(lane, served.has_progressed) {
             Next::Nothing => {}
-            Next::Leave => desk.leave(&core),
+            Next::Leave => desk.leave(&shared),
             Next::Again => {
-                let turn = Turn::new(&core, lane);
+                let turn = Turn::new(&shared, lane);
                 // A refusal drops the turn, which tells the stage.
                 drop(cx.post(move |desk, cx| turn.run(desk, cx)));
             }
             Next::Rest => {
-                let turn = Turn::new(&core, lane);
+                let turn = Turn::new(&shared, lane);
                 cx.colored()
                     .post_after(REST, move |desk, cx| turn.run(desk, cx));
             }
@@ -86,8 +88,8 @@ impl<E: Send + 'static> Turn<E> {
 
 impl<E: Send + 'static> Drop for Turn<E> {
     fn drop(&mut self) {
-        if let Some(core) = self.core.take() {
-            core.lane_lost(self.lane);
+        if let Some(shared) = self.shared.take() {
+            shared.lane_lost(self.lane);
         }
     }
 }
@@ -95,14 +97,14 @@ impl<E: Send + 'static> Drop for Turn<E> {
 /// Looks for events that were to accumulate when it is dropped, by a timer in its time or by the
 /// end of the runtime before.
 struct Due<E: Send + 'static> {
-    core: Arc<Core<E>>,
+    shared: Arc<Shared<E>>,
     lane: usize,
 }
 
 impl<E: Send + 'static> Drop for Due<E> {
     fn drop(&mut self) {
         let lane = self.lane;
-        self.core.change(|state, effects| {
+        self.shared.change(|state, effects| {
             let at = &mut state.lanes[lane];
             at.has_timer = false;
             if at.service == Service::Idle && !at.is_empty() {
@@ -114,42 +116,42 @@ impl<E: Send + 'static> Drop for Due<E> {
 }
 
 impl<E: Send + 'static> Server<E> for Colors<E> {
-    fn schedule(&self, core: &Arc<Core<E>>, lane: usize) {
-        let turn = Turn::new(core, lane);
+    fn schedule(&self, shared: &Arc<Shared<E>>, lane: usize) {
+        let turn = Turn::new(shared, lane);
         drop(self.0[lane].post(move |desk, cx| turn.run(desk, cx)));
     }
 
-    fn schedule_after(&self, core: &Arc<Core<E>>, lane: usize, delay: Duration) {
+    fn schedule_after(&self, shared: &Arc<Shared<E>>, lane: usize, delay: Duration) {
         let due = Due {
-            core: Arc::clone(core),
+            shared: Arc::clone(shared),
             lane,
         };
         self.0[lane].post_after(delay, move |_, _| drop(due));
     }
 
-    fn grow(&self, _core: &Arc<Core<E>>) -> io::Result<()> {
+    fn grow(&self, _core: &Arc<Shared<E>>) -> io::Result<()> {
         Ok(())
     }
 }
 
-pub(super) fn serve<E: Send + 'static>(core: &Arc<Core<E>>, lanes: usize) {
-    let workers = core.runtime.workers().max(1);
+pub(super) fn serve<E: Send + 'static>(shared: &Arc<Shared<E>>, lanes: usize) {
+    let workers = shared.runtime.workers().max(1);
     let desk = |lane| Desk {
         seat: Seat::new(lane),
-        core: Arc::downgrade(core),
+        shared: Arc::downgrade(shared),
         lane,
         has_left: false,
     };
     let colors = (0..lanes).map(|lane| {
-        let options = core.runtime.color_options().start_on(lane % workers);
+        let options = shared.runtime.color_options().start_on(lane % workers);
         // There is such a worker; if not, the color begins anywhere.
         let options = options.capacity(usize::MAX);
         match options.colored(desk(lane)) {
             Ok(color) => color,
-            Err(_) => core.runtime.colored(desk(lane)),
+            Err(_) => shared.runtime.colored(desk(lane)),
         }
     });
-    _ = core.server.set(Box::new(Colors(colors.collect())));
+    _ = shared.server.set(Box::new(Colors(colors.collect())));
 }
 
 /// What a color does after a batch.
@@ -160,7 +162,7 @@ enum Next {
     Leave,
 }
 
-impl<E: Send + 'static> Core<E> {
+impl<E: Send + 'static> Shared<E> {
     /// How many events the next batch may have; `None` if the lane is held, or has been seen to.
     fn size_of_batch(self: &Arc<Self>, at: usize) -> Option<usize> {
         let (feeds, size) = {
@@ -191,7 +193,7 @@ impl<E: Send + 'static> Core<E> {
         lane: usize,
         size: usize,
     ) -> Option<usize> {
-        let upstream: Weak<dyn Upstream> = Arc::<Self>::downgrade(self);
+        let upstream = Arc::clone(self) as Arc<dyn Upstream>;
         let waiter = Waiter { upstream, lane };
         feeds.iter().try_fold(size, |size, feed| {
             Some(size.min(feed.room_or_wait(waiter.clone())?))
@@ -234,7 +236,7 @@ impl<E> State<E> {
     }
 }
 
-impl<E: Send + 'static> Upstream for Core<E> {
+impl<E: Send + 'static> Upstream for Shared<E> {
     fn resume(self: Arc<Self>, lane: usize) {
         self.change(|state, effects| {
             state.resumed += 1;
@@ -248,7 +250,7 @@ impl<E: Send + 'static> Upstream for Core<E> {
     }
 }
 
-impl<E: Send + 'static> Downstream for Core<E> {
+impl<E: Send + 'static> Downstream for Shared<E> {
     fn room_or_wait(&self, waiter: Waiter) -> Option<usize> {
         let mut state = self.lock();
         if state.phase != Phase::Open || state.capacity == 0 {

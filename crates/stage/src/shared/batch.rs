@@ -8,7 +8,7 @@ use mely_sched::admission::{Done, Taken};
 
 use super::effects::Effects;
 use super::policies::Run;
-use super::{Core, State};
+use super::{Shared, State};
 use crate::error::Shed;
 
 /// An event that a handler has taken, and not handled yet.
@@ -44,7 +44,7 @@ const SHED_PER_EVENT: usize = 16;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Batch<'a, E> {
-    core: &'a Arc<Core<E>>,
+    shared: &'a Arc<Shared<E>>,
     lane: usize,
     hand: &'a mut Vec<InHand>,
     left: usize,
@@ -54,13 +54,13 @@ pub struct Batch<'a, E> {
 
 impl<'a, E: Send + 'static> Batch<'a, E> {
     pub(super) fn new(
-        core: &'a Arc<Core<E>>,
+        shared: &'a Arc<Shared<E>>,
         lane: usize,
         hand: &'a mut Vec<InHand>,
         size: usize,
     ) -> Self {
         Self {
-            core,
+            shared,
             lane,
             hand,
             left: size,
@@ -71,7 +71,7 @@ impl<'a, E: Send + 'static> Batch<'a, E> {
 
     /// How many events can be taken, if admission lets all of them.
     pub fn len(&self) -> usize {
-        self.core.lock().lanes[self.lane].len().min(self.left)
+        self.shared.lock().lanes[self.lane].len().min(self.left)
     }
 
     /// Whether there is nothing to be taken.
@@ -99,9 +99,9 @@ impl<'a, E: Send + 'static> Batch<'a, E> {
     /// ```
     pub fn take_all(&mut self) -> Vec<E> {
         let mut events = Vec::with_capacity(self.len());
-        let now = self.core.now();
+        let now = self.shared.now();
         let mut effects = Effects::default();
-        let mut state = self.core.lock();
+        let mut state = self.shared.lock();
         state.complete(self.hand, now);
         while self.left > 0 && self.left_to_shed > 0 {
             match state.take(self.lane, now, &mut effects) {
@@ -117,7 +117,7 @@ impl<'a, E: Send + 'static> Batch<'a, E> {
         }
         state.note_room(&mut effects);
         drop(state);
-        effects.run(self.core);
+        effects.run(self.shared);
         events
     }
 
@@ -136,9 +136,9 @@ impl<E: Send + 'static> Iterator for Batch<'_, E> {
 
     fn next(&mut self) -> Option<E> {
         loop {
-            let now = self.core.now();
+            let now = self.shared.now();
             let mut effects = Effects::default();
-            let mut state = self.core.lock();
+            let mut state = self.shared.lock();
             state.complete(self.hand, now);
             let may_take = self.left > 0 && self.left_to_shed > 0;
             let taken = match may_take {
@@ -147,7 +147,7 @@ impl<E: Send + 'static> Iterator for Batch<'_, E> {
             };
             state.note_room(&mut effects);
             drop(state);
-            effects.run(self.core);
+            effects.run(self.shared);
             match taken? {
                 None => self.left_to_shed -= 1,
                 Some((event, in_hand)) => {

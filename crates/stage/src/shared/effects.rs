@@ -5,7 +5,7 @@ use std::task::Waker;
 use std::time::Duration;
 
 use super::gate::Waiter;
-use super::{Core, Phase, State};
+use super::{Phase, Shared, State};
 use crate::error::Shed;
 use crate::safely::{caught, drop_safely};
 
@@ -35,19 +35,19 @@ impl<E> Default for Effects<E> {
 }
 
 impl<E: Send + 'static> Effects<E> {
-    pub(super) fn run(self, core: &Arc<Core<E>>) {
+    pub(super) fn run(self, shared: &Arc<Shared<E>>) {
         if self.notify_all {
-            core.work.notify_all();
-            core.over.notify_all();
+            shared.work.notify_all();
+            shared.over.notify_all();
         }
-        if let Some(server) = core.server() {
+        if let Some(server) = shared.server() {
             if let Some(lane) = self.turn {
-                server.schedule(core, lane);
+                server.schedule(shared, lane);
             }
             if let Some((lane, delay)) = self.later {
-                server.schedule_after(core, lane, delay);
+                server.schedule_after(shared, lane, delay);
             }
-            if self.grow && server.grow(core).is_err() {
+            if self.grow && server.grow(shared).is_err() {
                 // The next look of the governor tries again.
             }
         }
@@ -58,12 +58,12 @@ impl<E: Send + 'static> Effects<E> {
             caught(|| waker.wake());
         }
         for (event, why) in self.shed {
-            core.give_to_hook(event, why);
+            shared.give_to_hook(event, why);
         }
     }
 }
 
-impl<E: Send + 'static> Core<E> {
+impl<E: Send + 'static> Shared<E> {
     /// Gives an event that nobody handles to the program's hook, or drops it.
     pub(super) fn give_to_hook(&self, event: E, why: Shed) {
         match &self.program.on_shed {

@@ -9,7 +9,7 @@ use mely_sched::admission::{Offer, Tag};
 use super::effects::Effects;
 use super::policies::Ticket;
 use super::queue::{Service, Waiting};
-use super::{Core, Phase, Schedule, State};
+use super::{Phase, Schedule, Shared, State};
 use crate::error::{Refusal, Refused, Shed};
 
 /// What the program says of an event.
@@ -22,13 +22,13 @@ struct About {
 
 /// A reserved place in the queue.
 pub(crate) struct Place<E: Send + 'static> {
-    core: Arc<Core<E>>,
+    shared: Arc<Shared<E>>,
     about: About,
     /// Until it is used.
     ticket: Option<Ticket>,
 }
 
-impl<E: Send + 'static> Core<E> {
+impl<E: Send + 'static> Shared<E> {
     fn about(&self, event: &E) -> About {
         let program = &self.program;
         About {
@@ -77,7 +77,7 @@ impl<E: Send + 'static> Core<E> {
         state.reserved += 1;
         drop(state);
         Ok(Place {
-            core: Arc::clone(self),
+            shared: Arc::clone(self),
             about,
             ticket: Some(ticket),
         })
@@ -192,11 +192,12 @@ impl<E: Send + 'static> Place<E> {
         let Some(ticket) = self.ticket.take() else {
             return;
         };
-        let (core, about) = (Arc::clone(&self.core), self.about);
-        let now = core.now();
-        core.change(|state, effects| {
+        let (shared, about) = (Arc::clone(&self.shared), self.about);
+        let now = shared.now();
+        shared.change(|state, effects| {
             state.reserved -= 1;
             state.put(now, about, ticket, event, effects);
+            state.look_at_threads(now, effects);
         });
     }
 }
@@ -206,7 +207,7 @@ impl<E: Send + 'static> Drop for Place<E> {
         let Some(ticket) = self.ticket.take() else {
             return;
         };
-        self.core.change(|state, effects| {
+        self.shared.change(|state, effects| {
             state.reserved -= 1;
             state.observed.counts.withdrawn += 1;
             state.policies.give_back(ticket);

@@ -8,7 +8,7 @@ use mely::Handle;
 
 use super::effects::Effects;
 use super::queue::Service;
-use super::{Core, Phase, State};
+use super::{Phase, Shared, State};
 use crate::error::{Shed, Unended};
 
 /// What becomes of the events that wait when a stage is destroyed.
@@ -37,7 +37,7 @@ thread_local! {
     static SERVES: Cell<*const ()> = const { Cell::new(std::ptr::null()) };
 }
 
-impl<E: Send + 'static> Core<E> {
+impl<E: Send + 'static> Shared<E> {
     /// Notes that the calling thread serves this stage, and no other ever.
     pub(super) fn note_serves(self: &Arc<Self>) {
         SERVES.set(Arc::as_ptr(self).cast());

@@ -1,6 +1,6 @@
 //! Stages that wait for each other's room, whatever their events.
 
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Mutex};
 
 use crate::error::Circle;
 use crate::safely::lock;
@@ -22,22 +22,20 @@ pub(crate) trait Upstream: Send + Sync {
     fn resume(self: Arc<Self>, lane: usize);
 }
 
-/// Who is told of room.
+/// Who is told of room. It keeps that stage, which nobody else may: its lane waits with events.
 #[derive(Clone)]
 pub(crate) struct Waiter {
-    pub(super) upstream: Weak<dyn Upstream>,
+    pub(super) upstream: Arc<dyn Upstream>,
     pub(super) lane: usize,
 }
 
 impl Waiter {
     pub(super) fn is(&self, other: &Self) -> bool {
-        self.lane == other.lane && self.upstream.ptr_eq(&other.upstream)
+        self.lane == other.lane && Arc::ptr_eq(&self.upstream, &other.upstream)
     }
 
-    pub(super) fn resume(&self) {
-        if let Some(upstream) = self.upstream.upgrade() {
-            upstream.resume(self.lane);
-        }
+    pub(super) fn resume(self) {
+        self.upstream.resume(self.lane);
     }
 }
 

@@ -111,13 +111,13 @@ pub(crate) enum Phase {
 /// Who comes for the events.
 trait Server<E>: Send + Sync {
     /// Sees to it that somebody comes for the events of a lane.
-    fn schedule(&self, core: &Arc<Core<E>>, lane: usize);
+    fn schedule(&self, shared: &Arc<Shared<E>>, lane: usize);
 
     /// The same, after a while.
-    fn schedule_after(&self, core: &Arc<Core<E>>, lane: usize, delay: Duration);
+    fn schedule_after(&self, shared: &Arc<Shared<E>>, lane: usize, delay: Duration);
 
     /// Adds threads, if there are too few.
-    fn grow(&self, core: &Arc<Core<E>>) -> io::Result<()>;
+    fn grow(&self, shared: &Arc<Shared<E>>) -> io::Result<()>;
 }
 
 /// What is under the lock.
@@ -160,7 +160,7 @@ impl<E> State<E> {
 }
 
 /// A stage.
-pub(crate) struct Core<E> {
+pub(crate) struct Shared<E> {
     pub(crate) name: Box<str>,
     runtime: Handle,
     program: Program<E>,
@@ -174,7 +174,7 @@ pub(crate) struct Core<E> {
     server: OnceLock<Box<dyn Server<E>>>,
 }
 
-impl<E: Send + 'static> Core<E> {
+impl<E: Send + 'static> Shared<E> {
     /// A stage that is served.
     pub(crate) fn begin(
         name: &str,
@@ -188,7 +188,7 @@ impl<E: Send + 'static> Core<E> {
         };
         let by_urgency = program.urgency.is_some();
         let served_by_colors = if governor.is_none() { lanes } else { 0 };
-        let core = Arc::new(Self {
+        let shared = Arc::new(Self {
             name: name.into(),
             runtime: runtime.clone(),
             program,
@@ -222,10 +222,10 @@ impl<E: Send + 'static> Core<E> {
             server: OnceLock::new(),
         });
         match settings.servers {
-            Servers::Colors(_) => colors::serve(&core, lanes),
-            Servers::Threads(_) => threads::serve(&core)?,
+            Servers::Colors(_) => colors::serve(&shared, lanes),
+            Servers::Threads(_) => threads::serve(&shared)?,
         }
-        Ok(core)
+        Ok(shared)
     }
 
     fn lock(&self) -> MutexGuard<'_, State<E>> {
