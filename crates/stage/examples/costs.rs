@@ -48,18 +48,29 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let within = AdmissionChain::within(Nanos::from_secs(1_000));
     let served = [
         ("a stage, one color", create("colors", options())?),
-        ("with the default policy", create("within", options().admission(within))?),
-        ("a stage, one thread", create("threads", options().threads(one))?),
+        (
+            "with the default policy",
+            create("within", options().admission(within))?,
+        ),
+        (
+            "a stage, one thread",
+            create("threads", options().threads(one))?,
+        ),
     ];
     let color = rt.new_color();
     let mut times = vec![Vec::new(); served.len() + 1];
     for _ in 0..ROUNDS {
-        times[0].push(per_event(|| rt.wait_idle(), |_| color.post_or_shed(|_, _| ())));
+        times[0].push(per_event(
+            || rt.wait_idle(),
+            |_| color.post_or_shed(|_, _| ()),
+        ));
         for (times, (_, stage)) in times[1..].iter_mut().zip(&served) {
             times.push(by_stage(stage));
         }
     }
-    let names = ["posted to a color"].into_iter().chain(served.iter().map(|(name, _)| *name));
+    let names = ["posted to a color"]
+        .into_iter()
+        .chain(served.iter().map(|(name, _)| *name));
     for (name, mut times) in names.zip(times) {
         times.sort_unstable_by(f64::total_cmp);
         println!("{name}: {:.0} ns an event", times[ROUNDS / 2]);

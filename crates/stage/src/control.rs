@@ -1,7 +1,9 @@
 //! Changing and ending a stage while it runs.
 
 use std::fmt;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use mely_sched::admission::{Admission, AdmissionChain, PolicyId};
@@ -124,6 +126,24 @@ impl<E: Send + 'static> Control<E> {
         self.shared.end(ending)
     }
 
+    /// Waits until the stage has ended and all its handlers are dropped: a future for any async
+    /// runtime, and for handlers.
+    ///
+    /// ```
+    /// use mely_stage::{Ending, Manager, StageOptions, each};
+    /// let rt = mely::Runtime::builder().workers(1).build()?;
+    /// let log = Manager::new(&rt).create("log", StageOptions::new(), |_| each(|_: u32| ()))?;
+    /// log.end(Ending::Drain);
+    /// rt.new_color().spawn(log.ended()).wait()?;
+    /// assert!(log.snapshot().has_ended);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn ended(&self) -> Ended<E> {
+        Ended {
+            shared: Arc::clone(&self.shared),
+        }
+    }
+
     /// Blocks until the stage has ended and all its handlers are dropped.
     ///
     /// # Errors
@@ -152,6 +172,26 @@ impl<E: Send + 'static> Control<E> {
                 Err(Unfinished { events, why })
             }
         }
+    }
+}
+
+/// Waits for the end of a stage, as [`Control::ended`] returns it.
+#[must_use = "nothing waits until it is awaited"]
+pub struct Ended<E: Send + 'static> {
+    shared: Arc<Shared<E>>,
+}
+
+impl<E: Send + 'static> Future for Ended<E> {
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        self.shared.poll_over(cx)
+    }
+}
+
+impl<E: Send + 'static> fmt::Debug for Ended<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Ended").field(&self.shared.name).finish()
     }
 }
 

@@ -62,7 +62,7 @@ mod sink;
 mod snapshot;
 mod split;
 
-pub use control::Control;
+pub use control::{Control, Ended};
 pub use error::{Circle, CreateError, FindError, Refusal, Refused, Shed, Unended, Unfinished};
 pub use histogram::Histogram;
 pub use manager::Manager;

@@ -2,6 +2,7 @@
 
 use std::cell::Cell;
 use std::sync::{Arc, PoisonError};
+use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use mely::Handle;
@@ -10,6 +11,7 @@ use super::effects::Effects;
 use super::queue::Service;
 use super::{Phase, Shared, State};
 use crate::error::{Shed, Unended};
+use crate::safely::drop_safely;
 
 /// What becomes of the events that wait when a stage is destroyed.
 ///
@@ -111,6 +113,26 @@ impl<E: Send + 'static> Shared<E> {
         Ok(())
     }
 
+    /// Ready when all handlers are gone.
+    pub(crate) fn poll_over(&self, cx: &mut Context<'_>) -> Poll<()> {
+        let waker = cx.waker().clone();
+        let mut state = self.lock();
+        let is_over = state.phase == Phase::Over;
+        let unused = if is_over || state.ends.iter().any(|other| other.will_wake(&waker)) {
+            Some(waker)
+        } else {
+            state.ends.push(waker);
+            None
+        };
+        drop(state);
+        drop_safely(unused);
+        if is_over {
+            Poll::Ready(())
+        } else {
+            Poll::Pending
+        }
+    }
+
     /// Nobody comes for the events of a lane any more: the runtime has ended.
     pub(super) fn lane_lost(self: &Arc<Self>, lane: usize) {
         self.change(|state, effects| {
@@ -136,6 +158,7 @@ impl<E: Send + 'static> Shared<E> {
             state.seats -= 1;
             if state.seats == 0 && state.phase == Phase::Ending {
                 state.phase = Phase::Over;
+                effects.wakers.append(&mut state.ends);
             }
             effects.notify_all = true;
         });

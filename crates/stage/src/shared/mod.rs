@@ -143,6 +143,8 @@ struct State<E> {
     /// Futures that wait for room here.
     rooms: VecDeque<(u64, std::task::Waker)>,
     rooms_begun: u64,
+    /// Who awaits its end.
+    ends: Vec<std::task::Waker>,
     /// How often this stage was told of room elsewhere.
     resumed: u64,
     next_lane: usize,
@@ -213,6 +215,7 @@ impl<E: Send + 'static> Shared<E> {
                 upstream: Vec::new(),
                 rooms: VecDeque::new(),
                 rooms_begun: 0,
+                ends: Vec::new(),
                 resumed: 0,
                 next_lane: 0,
                 next_number: 0,

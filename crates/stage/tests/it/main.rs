@@ -1,6 +1,7 @@
 //! Stages on real runtimes: what they promise, and those who try to break it.
 
 mod breakers;
+mod canary;
 mod endings;
 mod feeding;
 mod law;
