@@ -237,7 +237,7 @@ impl std::error::Error for Circle {}
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Unended {
-    /// It was to be waited for in an event of the runtime, or in a handler of the stage itself,
+    /// It was to be waited for in an event of a runtime, or in a handler of the stage itself,
     /// where waiting could wait for itself. It ends all the same.
     InsideHandler,
     /// The time passed. So many handlers had not returned; the stage ends when they do.

@@ -5,7 +5,9 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-use mely_sched::admission::{AdmissionChain, Class, EarlyDrop, Tag, Threshold};
+use mely_sched::admission::{
+    Admission, AdmissionChain, Class, Deadline, Done, EarlyDrop, Offer, Reason, Tag, Threshold,
+};
 use mely_sched::{GovernorOptions, Nanos};
 use mely_stage::{Control, Ending, Manager, Schedule, Sink, Snapshot, StageOptions, each, split};
 use proptest::collection::vec;
@@ -13,12 +15,48 @@ use proptest::prelude::*;
 
 use crate::{LONG, assert_accounted, runtime};
 
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct Ledger {
     made: AtomicU64,
     handled: AtomicU64,
     told: AtomicU64,
     dropped: AtomicU64,
+    /// What a policy has admitted, and has seen the end of.
+    admitted: AtomicU64,
+    over: AtomicU64,
+}
+
+/// A policy that admits everything, and hears of the end of each event once.
+#[derive(Debug)]
+struct Audits(Arc<Ledger>);
+
+impl Audits {
+    fn over(&self) {
+        self.0.over.fetch_add(1, Relaxed);
+    }
+}
+
+impl Admission for Audits {
+    fn offer(&mut self, _offer: &Offer) -> Result<(), Reason> {
+        self.0.admitted.fetch_add(1, Relaxed);
+        Ok(())
+    }
+
+    fn give_back(&mut self, _tag: Tag) {
+        self.over();
+    }
+
+    fn shed(&mut self, _tag: Tag) {
+        self.over();
+    }
+
+    fn cancel(&mut self, _tag: Tag) {
+        self.over();
+    }
+
+    fn complete(&mut self, _tag: Tag, _done: &Done) {
+        self.over();
+    }
 }
 
 /// An event that is counted wherever it ends.
@@ -99,7 +137,9 @@ fn stage(stages: &Manager, name: &str, has_threads: bool, ledger: &Arc<Ledger>) 
         }),
         false => options.colors(3),
     };
+    let audited = AdmissionChain::new().and(Audits(Arc::clone(ledger)));
     let options = options
+        .admission(audited)
         .tag(|event: &Event| Tag {
             class: Class::new(u8::from(event.panics)),
             ..Tag::default()
@@ -139,8 +179,9 @@ fn play(acts: &[Act], of: &Control<Event>, other: &Sink<Event>, ledger: &Arc<Led
             }
             Act::Capacity(events) => of.set_capacity(events),
             Act::Admission(queued) => {
-                let chain = AdmissionChain::new().and(EarlyDrop::default());
-                of.set_admission(chain.and(Threshold::new(queued)));
+                let chain = AdmissionChain::new().and(Audits(Arc::clone(ledger)));
+                let chain = chain.and(EarlyDrop::default()).and(Threshold::new(queued));
+                of.set_admission(chain.and(Deadline::new(Nanos::from_micros(20))));
             }
             Act::Schedule(0) => of.set_schedule(Schedule::Eager),
             Act::Schedule(events) => of.set_schedule(Schedule::Delayed {
@@ -166,6 +207,7 @@ fn check(seen: [Snapshot; 2], handed_back: u64, ledger: &Ledger) {
     assert_eq!(ledger.handled.load(Relaxed), handled);
     assert_eq!(ledger.told.load(Relaxed), told);
     assert_eq!(handed_back, given);
+    assert_eq!(ledger.admitted.load(Relaxed), ledger.over.load(Relaxed));
     assert_eq!(ledger.dropped.load(Relaxed), ledger.made.load(Relaxed));
 }
 
