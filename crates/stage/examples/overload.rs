@@ -110,7 +110,7 @@ fn offer(to: &Control<Request>, rate: f64, long: Duration) -> (Instant, Seen) {
             seen.refused += 1;
             seen.refusal_max = seen.refusal_max.max(now.elapsed());
         }
-        if seen.offered.is_multiple_of(256) {
+        if seen.offered % 256 == 0 {
             seen.queued_max = seen.queued_max.max(to.snapshot().queued);
         }
     }

@@ -17,6 +17,8 @@ use mely_sched::admission::Reason;
 pub enum Refusal {
     /// As many events wait as may, with the places that are reserved. Later there may be room.
     Full,
+    /// The same, and the stage is held: one that it feeds has no room either. So it will last.
+    Clogged,
     /// A policy of admission says no.
     Admission(Reason),
     /// The stage is ending or has ended, or its runtime has.
@@ -32,6 +34,7 @@ impl Refusal {
     pub const fn name(self) -> &'static str {
         match self {
             Refusal::Full => "full",
+            Refusal::Clogged => "clogged",
             Refusal::Admission(reason) => reason.name(),
             Refusal::Closed => "closed",
         }
@@ -42,6 +45,7 @@ impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Refusal::Full => f.write_str("the stage is full"),
+            Refusal::Clogged => f.write_str("the stage is full, and held by one that it feeds"),
             Refusal::Admission(reason) => write!(f, "refused by admission: {reason}"),
             Refusal::Closed => f.write_str("the stage takes no more events"),
         }

@@ -51,7 +51,8 @@ impl<E: Send + 'static> Sink<E> {
     /// # Errors
     ///
     /// The event is given back with the reason: [`Refusal::Full`], what a policy of admission
-    /// says, or [`Refusal::Closed`].
+    /// says, or [`Refusal::Closed`]; [`Refusal::Clogged`] where the stage is full because it is held
+    /// by one that it [feeds](crate::StageOptions::feeds).
     ///
     /// # Panics
     ///
@@ -226,7 +227,7 @@ impl<E: Send + 'static> Future for OfferWhenRoom<E> {
                 // Somebody was faster.
                 Err(Refused {
                     event,
-                    why: Refusal::Full,
+                    why: Refusal::Full | Refusal::Clogged,
                 }) if shared.may_have_room() => this.event = Some(event),
                 offered => {
                     this.turnstile.leave();

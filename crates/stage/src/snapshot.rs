@@ -36,6 +36,8 @@ pub struct Snapshot {
     pub queued: usize,
     /// Places that are reserved.
     pub reserved: usize,
+    /// Colors, or threads, that are held by a full stage that they feed.
+    pub held: usize,
     /// Colors that serve it; 0 if threads do.
     pub colors: usize,
     /// Threads that serve it; 0 if colors do.
@@ -62,6 +64,7 @@ impl Snapshot {
             capacity: standing.capacity,
             queued: standing.queued,
             reserved: standing.reserved,
+            held: standing.held,
             colors: standing.colors,
             threads: standing.threads,
             batch: standing.batch,
@@ -78,6 +81,7 @@ impl Snapshot {
         let counts = &self.counts;
         let own = [
             ("full", counts.refused_full),
+            ("clogged", counts.refused_clogged),
             ("closed", counts.refused_closed),
         ];
         let policies = Reason::ALL.map(|reason| (reason.name(), counts.refused_for(reason)));

@@ -24,6 +24,9 @@ pub struct Counts {
     pub accepted: u64,
     /// Offers that were refused because there was no room.
     pub refused_full: u64,
+    /// Offers that were refused because there was no room, while the stage was held by one that
+    /// it feeds.
+    pub refused_clogged: u64,
     /// Offers that were refused because the stage ends.
     pub refused_closed: u64,
     /// Reserved places that were given back.
@@ -50,7 +53,8 @@ pub struct Counts {
 impl Counts {
     /// Offers that were refused, for any reason.
     pub fn refused(&self) -> u64 {
-        self.refused_full + self.refused_closed + self.refused.iter().sum::<u64>()
+        let own = self.refused_full + self.refused_clogged + self.refused_closed;
+        own + self.refused.iter().sum::<u64>()
     }
 
     /// Offers that policies of admission refused for a reason.
@@ -77,6 +81,7 @@ impl Counts {
     pub(super) fn refuse(&mut self, refusal: Refusal) {
         match refusal {
             Refusal::Full => self.refused_full += 1,
+            Refusal::Clogged => self.refused_clogged += 1,
             Refusal::Closed => self.refused_closed += 1,
             Refusal::Admission(reason) => self.refused[reason as usize] += 1,
         }

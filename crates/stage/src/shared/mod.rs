@@ -143,6 +143,8 @@ struct State<E> {
     /// Futures that wait for room here.
     rooms: VecDeque<(u64, std::task::Waker)>,
     rooms_begun: u64,
+    /// Threads that wait for room elsewhere.
+    threads_held: usize,
     /// Who awaits its end.
     ends: Vec<std::task::Waker>,
     /// How often this stage was told of room elsewhere.
@@ -215,6 +217,7 @@ impl<E: Send + 'static> Shared<E> {
                 upstream: Vec::new(),
                 rooms: VecDeque::new(),
                 rooms_begun: 0,
+                threads_held: 0,
                 ends: Vec::new(),
                 resumed: 0,
                 next_lane: 0,
@@ -256,6 +259,7 @@ impl<E: Send + 'static> Shared<E> {
             capacity: state.capacity,
             queued: state.queued,
             reserved: state.reserved,
+            held: state.held(),
             threads: if self.has_threads { state.serving } else { 0 },
             colors: if self.has_threads {
                 0
@@ -337,6 +341,7 @@ pub(crate) struct Standing {
     pub(crate) capacity: usize,
     pub(crate) queued: usize,
     pub(crate) reserved: usize,
+    pub(crate) held: usize,
     pub(crate) threads: usize,
     pub(crate) colors: usize,
     pub(crate) batch: u32,

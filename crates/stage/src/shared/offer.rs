@@ -106,7 +106,12 @@ impl<E> State<E> {
             return Err(Refusal::Closed);
         }
         if self.room() == 0 {
-            return Err(Refusal::Full);
+            let is_held = self.held() > 0;
+            return Err(if is_held {
+                Refusal::Clogged
+            } else {
+                Refusal::Full
+            });
         }
         let offer = Offer {
             now,
@@ -180,6 +185,13 @@ impl<E> State<E> {
             lane.has_timer = true;
             effects.later = Some((at, due_in));
         }
+    }
+
+    /// How many lanes, or threads, wait for the room of others.
+    pub(super) fn held(&self) -> usize {
+        let lanes = self.lanes.iter();
+        let held = lanes.filter(|lane| lane.service == Service::Held).count();
+        held + self.threads_held
     }
 
     pub(super) fn has_threads(&self) -> bool {

@@ -165,12 +165,21 @@ impl<E: Send + 'static> Shared<E> {
             if let Some(size) = self.room_of(&feeds, LANE, size) {
                 return Some(size);
             }
-            let state = self.lock();
-            let is_held = state.resumed == resumed && !state.lanes[LANE].is_empty();
-            if is_held && !state.has_no_need_of_thread() {
-                drop(self.wait(state, None));
-            }
+            self.wait_while_held(resumed);
         }
+    }
+
+    /// Waits until there is room elsewhere, or nothing to be done with it.
+    fn wait_while_held(&self, resumed: u64) {
+        let mut state = self.lock();
+        state.threads_held += 1;
+        while state.resumed == resumed
+            && !state.lanes[LANE].is_empty()
+            && !state.has_no_need_of_thread()
+        {
+            state = self.wait(state, None);
+        }
+        state.threads_held -= 1;
     }
 
     fn leave(&self, mut state: MutexGuard<'_, State<E>>) {

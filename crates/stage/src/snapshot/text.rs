@@ -21,7 +21,7 @@ type Gauge = (
     fn(&Snapshot) -> u64,
 );
 
-const SAMPLES: [Gauge; 13] = [
+const SAMPLES: [Gauge; 14] = [
     ("offered_total", "counter", "Events offered.", |s| {
         s.counts.offered
     }),
@@ -53,6 +53,12 @@ const SAMPLES: [Gauge; 13] = [
     ("capacity", "gauge", "How many events may wait.", |s| {
         s.capacity as u64
     }),
+    (
+        "held",
+        "gauge",
+        "Colors or threads held by a full stage.",
+        |s| s.held as u64,
+    ),
     ("threads", "gauge", "Threads that serve the stage.", |s| {
         s.threads as u64
     }),

@@ -64,8 +64,12 @@ fn a_stage_is_not_scheduled_while_what_it_feeds_is_full() {
         });
         let up = up.expect("created");
         (0..20).for_each(|n| up.sink().offer(n).expect("room"));
+        until(|| up.snapshot().held == 1);
         rt_settles(&rt);
         assert_eq!((calls.load(Relaxed), up.snapshot().queued), (0, 20));
+        up.set_capacity(20);
+        let refused = up.sink().offer(20).expect_err("it is held");
+        assert_eq!(refused.why, Refusal::Clogged);
 
         (0..25).for_each(|_| go.send(()).expect("waits"));
         up.destroy(Ending::Drain, LONG).expect("drained");
