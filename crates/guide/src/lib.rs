@@ -68,6 +68,7 @@ chapters! {
     shutdown "shutdown.md"
     panics "panics.md"
     fairness "fairness.md"
+    stages "stages.md"
     cores "cores.md"
     metrics "metrics.md"
     from_tokio "from/tokio.md"
