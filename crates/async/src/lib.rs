@@ -64,7 +64,7 @@
 //! | wait | [`sleep`], [`sleep_until`], [`interval`], [`timeout`], [`timeout_at`] |
 //! | do what blocks, or takes long | [`spawn_blocking`], [`BlockingPool`] |
 //! | read and write files | [`mod@fs`] |
-//! | let others run | [`yield_now`] |
+//! | run a future beside, or let others run | [`spawn`], [`yield_now`] |
 //! | look a name up | [`lookup_host`], [`TcpStream::connect_host`] |
 //! | end in order | [`signal::terminated`], [`Serving::stop`], [`Serving::wait_timeout`], [`Stop`] |
 //!
@@ -74,6 +74,7 @@
 //! | `tokio` | Tokio's `AsyncRead`, `AsyncWrite` | `tokio-util`'s codecs, `tokio-rustls`, without Tokio's runtime |
 //! | `hyper` | hyper's `Read`, `Write` | `ColorTimer`, `ColorExecutor` |
 //! | `http` | the same | `serve_http` for tower services |
+//! | `http-client` | the same | `HttpConnector` for the client of `hyper-util` |
 //!
 //! None is on by default.
 //!
@@ -121,8 +122,8 @@
 //!
 //! Of Tokio's own runtime nothing is here: what calls `tokio::spawn` (as `axum::serve` does), or
 //! waits for Tokio's timers, sockets and files, panics without it: *there is no reactor running*.
-//! Instead of them there are [`sleep`], [`TcpStream`], [`mod@fs`] and [`spawn_blocking`]. Where
-//! a library needs Tokio, let it have a small one beside Mely, and await there what it does. Or
+//! Instead of them there are [`spawn`], [`sleep`], [`TcpStream`], [`mod@fs`] and
+//! [`spawn_blocking`]. Where a library needs Tokio, let it have a small one beside Mely, and await there what it does. Or
 //! poll it here, in that one's context; it can then be woken by both:
 //!
 //! ```
@@ -180,7 +181,7 @@
 //! # Errors
 //!
 //! What must wait outside of any color fails with [`Error::OutsideColor`]: sockets as an
-//! [`io::Error`](std::io::Error), timers by themselves. Nothing panics.
+//! [`io::Error`](std::io::Error), timers by themselves. Only [`spawn`] panics there.
 #![forbid(unsafe_code)]
 
 mod blocking;
@@ -192,6 +193,7 @@ mod ready;
 mod serve;
 pub mod signal;
 mod socket;
+mod spawn;
 mod stream;
 mod time;
 mod traits;
@@ -208,7 +210,8 @@ pub use listener::{Accepted, Incoming, Listener, ListenerSocket, TcpListener, Un
 pub use lookup::lookup_host;
 pub use serve::{ServeOptions, Serving, Stop, Stopped};
 #[cfg(feature = "http")]
-pub use serve::{serve_http, serve_http_with};
+pub use serve::{serve_http, serve_http_by, serve_http_with};
+pub use spawn::spawn;
 pub use stream::{
     OwnedReadHalf, OwnedWriteHalf, PushError, ReadHalf, ReuniteError, Stream, StreamSocket,
     TcpStream, UnixStream, WhenFull, WriteHalf, WriteQueue, Writing,
@@ -217,6 +220,8 @@ pub use time::{
     Interval, MissedTickBehavior, Sleep, interval, interval_at, sleep, sleep_until, timeout,
     timeout_at,
 };
+#[cfg(feature = "http-client")]
+pub use traits::hyper_client::HttpConnector;
 #[cfg(feature = "hyper")]
 pub use traits::hyper_rt::{ColorExecutor, ColorTimer};
 pub use turn::{YieldNow, yield_now};

@@ -20,7 +20,7 @@ use mely::{Color, Colored, Handle, TaskState};
 
 use self::gate::Pass;
 #[cfg(feature = "http")]
-pub use self::http::{serve_http, serve_http_with};
+pub use self::http::{serve_http, serve_http_by, serve_http_with};
 use self::serving::Counts;
 pub use self::serving::Serving;
 pub use self::stop::{Stop, Stopped};

@@ -32,6 +32,8 @@ macro_rules! write_methods {
 
 #[cfg(feature = "futures-io")]
 mod futures_io;
+#[cfg(feature = "http-client")]
+pub(crate) mod hyper_client;
 #[cfg(feature = "hyper")]
 pub(crate) mod hyper_rt;
 #[cfg(feature = "tokio")]

@@ -111,6 +111,33 @@ impl Handle {
         Group::new(&self.shared)
     }
 
+    /// Runs a future under a color of its own, and blocks until it gives something: for `main`
+    /// and for tests. Elsewhere spawn it, and await its [`Reply`](crate::Reply).
+    ///
+    /// ```
+    /// let rt = mely::Runtime::builder().workers(2).build()?;
+    /// let counter = rt.colored(40);
+    /// let answer = rt.block_on(async move { counter.call(|n, _cx| *n + 2).await });
+    /// assert_eq!(answer, Ok(42));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// Where the future panics, or is dropped by a shutdown; and inside a handler of the same
+    /// runtime, or of one that it waits for, as [`Reply::wait`](crate::Reply::wait) does.
+    #[track_caller]
+    pub fn block_on<Fut>(&self, future: Fut) -> Fut::Output
+    where
+        Fut: Future + Send + 'static,
+        Fut::Output: Send + 'static,
+    {
+        match self.new_color().spawn(future).wait() {
+            Ok(output) => output,
+            Err(error) => panic!("Handle::block_on: {error}"),
+        }
+    }
+
     /// Begins to shut the runtime down, from any thread and from handlers: as
     /// [`Runtime::shutdown`](crate::Runtime::shutdown) does, but it does not wait. Whether it has begun by this.
     ///
