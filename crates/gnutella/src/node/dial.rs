@@ -37,7 +37,10 @@ pub(super) async fn tend(here: Here) {
             saved = now;
             save_hosts(&here).await;
         }
-        if !matches!(here.unless_stopped(sleep(limits.tend_every)).await, Some(Ok(()))) {
+        if !matches!(
+            here.unless_stopped(sleep(limits.tend_every)).await,
+            Some(Ok(()))
+        ) {
             return;
         }
     }
@@ -64,7 +67,8 @@ fn dial(here: &Here, Wanted(host): Wanted) {
         is_reached: false,
     };
     let here = here.clone();
-    line.spawn_with(|line| connect(here, line, attempt)).detach();
+    line.spawn_with(|line| connect(here, line, attempt))
+        .detach();
 }
 
 /// Tells how it went with a host, when it is dropped.
@@ -116,7 +120,10 @@ async fn meet(
     let connect_time = here.setting.options.node.connect_time;
     let looked_up = timeout(connect_time, lookup_host(host.to_owned())).await;
     let addresses = looked_up.map_err(|_| NotMet::Failed)??;
-    for address in addresses.into_iter().filter(|address| plain(*address).is_some()) {
+    for address in addresses
+        .into_iter()
+        .filter(|address| plain(*address).is_some())
+    {
         for version in [ProtocolVersion::V06, ProtocolVersion::V04] {
             match once(here, address, version).await {
                 Ok((stream, met)) => return Ok((seat, stream, met)),

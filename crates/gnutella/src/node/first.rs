@@ -65,7 +65,8 @@ pub(super) async fn greet(
             }
         }
         Some(Wish::Http) => {
-            here.unless_stopped(upload::serve(&here, &mut stream, bytes)).await;
+            here.unless_stopped(upload::serve(&here, &mut stream, bytes))
+                .await;
         }
         None => here.setting.counts.failed_handshakes.add(1),
     }

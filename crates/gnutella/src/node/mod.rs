@@ -134,9 +134,8 @@ impl Node {
         on_found: impl FnMut(Found) + Send + 'static,
     ) -> Reply<bool> {
         let (words, on_found) = (words.into(), Box::new(on_found));
-        let search = move |hub: &mut Hub, _: &mut mely::Context<'_, Hub>| {
-            hub.search(&words, on_found)
-        };
+        let search =
+            move |hub: &mut Hub, _: &mut mely::Context<'_, Hub>| hub.search(&words, on_found);
         self.here.hub.call(search)
     }
 

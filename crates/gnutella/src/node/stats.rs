@@ -202,7 +202,11 @@ impl NodeStats {
         let mut text = String::new();
         // Writing to a string cannot fail.
         for (at, (name, value)) in self.numbers().into_iter().enumerate() {
-            let (kind, end) = if at < 3 { ("gauge", "") } else { ("counter", "_total") };
+            let (kind, end) = if at < 3 {
+                ("gauge", "")
+            } else {
+                ("counter", "_total")
+            };
             let name = format!("mely_gnutella_{name}{end}");
             let _ = writeln!(text, "# TYPE {name} {kind}\n{name} {value}");
         }

@@ -56,7 +56,10 @@ impl Hub {
         });
         let active = self.retries.values().filter(|retry| retry.is_active);
         let mut active = active.count();
-        let ultrapeers = self.peers.values().filter(|peer| peer.role == Role::Ultrapeer);
+        let ultrapeers = self
+            .peers
+            .values()
+            .filter(|peer| peer.role == Role::Ultrapeer);
         let ultrapeers = ultrapeers.count();
         let dials_max = limits.max_dials + ultrapeers;
         let told = self.setting.options.connect.iter();

@@ -10,7 +10,6 @@ mod tables;
 
 pub(super) use hosts::Wanted;
 pub(super) use route::Turn;
-pub(super) use searches::OnFound;
 pub use searches::Found;
 
 use super::outlet::{Line, Whole};

@@ -143,7 +143,10 @@ impl Hub {
             let Action::Forward { to, .. } = action else {
                 continue;
             };
-            for peer in to.into_iter().filter(|&to| only.is_none_or(|only| only == to)) {
+            for peer in to
+                .into_iter()
+                .filter(|&to| only.is_none_or(|only| only == to))
+            {
                 self.send(peer, vec![bytes.clone()]);
             }
         }

@@ -85,7 +85,10 @@ impl Hub {
         let Some(search) = searches.find(|search| search.guid == guid) else {
             return;
         };
-        let flags = hit.trailer.map(|trailer| trailer.flags()).unwrap_or_default();
+        let flags = hit
+            .trailer
+            .map(|trailer| trailer.flags())
+            .unwrap_or_default();
         for result in &hit.results {
             let extensions = result.extensions(limits).unwrap_or_default();
             (search.on_found)(Found {

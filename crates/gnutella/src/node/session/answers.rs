@@ -54,7 +54,10 @@ impl Session {
         let mut block = Ggep::default();
         let up_s = setting.now_s(Instant::now()) as u32;
         let uptime = up_s.to_le_bytes();
-        let used = uptime.iter().rposition(|&byte| byte != 0).map_or(1, |last| last + 1);
+        let used = uptime
+            .iter()
+            .rposition(|&byte| byte != 0)
+            .map_or(1, |last| last + 1);
         block.push(b"DU", &uptime[..used]).ok()?;
         block.push(b"VC", &VENDOR).ok()?;
         if setting.is_ultrapeer() {

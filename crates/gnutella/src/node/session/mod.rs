@@ -17,10 +17,9 @@ use crate::message::{Bye, Message, SupportedMessage, VendorMessage};
 use crate::qrp::TableReceiver;
 use gather::gather;
 use mely::TaskState;
-use mely_async::{OwnedReadHalf, Stream, TcpStream, WhenFull, timeout};
+use mely_async::{OwnedReadHalf, TcpStream, WhenFull, timeout};
 use std::net::{self, SocketAddr};
 use std::sync::Arc;
-use std::time::Duration;
 
 /// How much is read at a time.
 const READ_BYTES: usize = 16 * 1024;
@@ -206,7 +205,9 @@ impl Session {
     fn push(&self, index: u32, address: net::SocketAddrV4) {
         let here = self.here.clone();
         let task = async move {
-            let _ = here.unless_stopped(upload::push(&here, index, address)).await;
+            let _ = here
+                .unless_stopped(upload::push(&here, index, address))
+                .await;
         };
         self.here.group.spawn(task).detach();
     }
@@ -222,7 +223,11 @@ impl Session {
             Some(End::Broken(error)) => {
                 counts.broken_protocol.add(1);
                 let is_long = matches!(error, Error::PayloadTooLong { .. });
-                let code = if is_long { Bye::TOO_LONG } else { Bye::BAD_MESSAGE };
+                let code = if is_long {
+                    Bye::TOO_LONG
+                } else {
+                    Bye::BAD_MESSAGE
+                };
                 (code, error.to_string())
             }
         };

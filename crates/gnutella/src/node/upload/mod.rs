@@ -8,7 +8,9 @@ use crate::download::FileTarget;
 use crate::files::SharedFile;
 use head::Head;
 use mely_async::{TcpStream, spawn_blocking, timeout};
-use mely_http::{Framing, Limits, Method, Parsed, RangeOutcome, Request, RequestParser, byte_range};
+use mely_http::{
+    Framing, Limits, Method, Parsed, RangeOutcome, Request, RequestParser, byte_range,
+};
 use std::fs::File;
 use std::io;
 use std::net::SocketAddrV4;
@@ -79,7 +81,9 @@ async fn requests(here: &Here, stream: &mut TcpStream, mut bytes: Vec<u8>) -> io
         let (consumed, head) = loop {
             match parser.parse(&bytes, &limits) {
                 Ok(Parsed::Request { consumed, head }) => break (consumed, head),
-                Ok(Parsed::Incomplete) => timeout(idle_time, read_more(stream, &mut bytes)).await??,
+                Ok(Parsed::Incomplete) => {
+                    timeout(idle_time, read_more(stream, &mut bytes)).await??
+                }
                 Err(error) => {
                     let head = Head::refused(error.status.code(), "Bad Request", false);
                     return timeout(idle_time, stream.write_all(head.bytes())).await?;
@@ -138,9 +142,7 @@ fn wanted<'a>(here: &'a Here, request: &Request<'_>) -> Option<&'a SharedFile> {
     };
     let files = here.setting.share.index();
     match FileTarget::parse(&target, &here.setting.options.protocol).ok()? {
-        FileTarget::Index { index, name } => {
-            files.get(index).filter(|file| file.name() == name)
-        }
+        FileTarget::Index { index, name } => files.get(index).filter(|file| file.name() == name),
         FileTarget::Content(sha1) => files.with_sha1(sha1),
     }
 }
