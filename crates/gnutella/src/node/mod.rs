@@ -38,6 +38,7 @@ mod upload;
 pub use error::NodeError;
 pub use hub::Found;
 pub use limits::NodeLimits;
+pub use mely_async::WhenFull;
 pub use options::NodeOptions;
 pub use share::Share;
 pub use stats::NodeStats;
