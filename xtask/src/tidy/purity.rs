@@ -162,6 +162,7 @@ mod tests {
                 "{code}"
             );
             assert_eq!(http("crates/http/src/server/accept.rs", code), [], "{code}");
+            assert_eq!(http("crates/gnutella/src/node/meet.rs", code), [], "{code}");
             assert_eq!(http("crates/http/src/server.rs", code), [], "{code}");
             assert_eq!(http("crates/http/tests/it/main.rs", code), [], "{code}");
         }

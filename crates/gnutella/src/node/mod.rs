@@ -140,14 +140,6 @@ impl Node {
         self.here.hub.call(search)
     }
 
-    /// Asks the servent of a file to connect to this node's address and send it from there: whether
-    /// a way to the servent is known. What it sends is refused for now, as nobody waits for it.
-    #[doc(hidden)]
-    pub fn push(&self, found: &Found) -> Reply<bool> {
-        let found = found.clone();
-        self.here.hub.call(move |hub, _| hub.push(&found))
-    }
-
     /// Accepts no more, says bye to all peers, cuts off what is sent over HTTP, and writes the file
     /// of hosts. Waits for all of that, but no longer than this: how many connections are left.
     ///

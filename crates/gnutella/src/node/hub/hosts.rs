@@ -64,9 +64,12 @@ impl Hub {
         let dials_max = limits.max_dials + ultrapeers;
         let told = self.setting.options.connect.iter();
         let told: Vec<_> = told.map(|host| with_port(host)).collect();
+        let connected = self.peers.values().filter_map(|peer| peer.listen);
+        let connected: Vec<_> = connected.map(|listen| listen.to_string()).collect();
         let mut wanted = Vec::new();
         for host in &told {
-            if active < dials_max && self.may_try(host, now) {
+            let is_there = connected.contains(host);
+            if active < dials_max && !is_there && self.may_try(host, now) {
                 wanted.push(host.clone());
                 active += 1;
             }
@@ -77,7 +80,8 @@ impl Hub {
             if active.max(ultrapeers + wanted.len()) >= outgoing || active >= dials_max {
                 break;
             }
-            if !told.contains(&host) && self.may_try(&host, now) {
+            let is_there = told.contains(&host) || connected.contains(&host);
+            if !is_there && self.may_try(&host, now) {
                 wanted.push(host);
                 active += 1;
             }

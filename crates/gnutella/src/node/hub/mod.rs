@@ -37,6 +37,7 @@ pub(super) struct Hub {
     setting: Arc<Setting>,
     router: Router,
     hosts: HostCache,
+    policy: AddressPolicy,
     peers: BTreeMap<PeerId, Peer>,
     last_peer: u64,
     retries: HashMap<String, Retry>,
@@ -50,6 +51,8 @@ struct Peer {
     role: Role,
     /// Whether its handshake is over.
     is_joined: bool,
+    /// Where it accepts connections, if it told.
+    listen: Option<SocketAddrV4>,
     /// Whether it takes tables.
     takes_tables: bool,
     /// The table that it was sent.
@@ -90,7 +93,8 @@ impl Hub {
         let role = setting.options.role;
         Self {
             router: Router::new(role, setting.servent, policy.clone(), limits),
-            hosts: HostCache::new(policy, limits),
+            hosts: HostCache::new(policy.clone(), limits),
+            policy,
             peers: BTreeMap::new(),
             last_peer: 0,
             retries: HashMap::new(),
@@ -115,6 +119,7 @@ impl Hub {
         let peer = Peer {
             role,
             is_joined: false,
+            listen: None,
             takes_tables: false,
             sent: None,
             line,
@@ -139,14 +144,25 @@ impl Hub {
         self.hosts.best(HOSTS_TOLD)
     }
 
-    /// A handshake is over.
-    pub(super) fn join(&mut self, id: PeerId, agreement: &Agreement) {
-        let Some(peer) = self.peers.get_mut(&id) else {
-            return;
-        };
+    /// A handshake is over, on a connection that has this address of ours: whether the peer may stay.
+    /// It may not where it is this node itself, which others have told of.
+    pub(super) fn join(
+        &mut self,
+        id: PeerId,
+        agreement: &Agreement,
+        ours: Option<SocketAddrV4>,
+    ) -> bool {
         let told = &agreement.peer;
+        if let Some(own) = ours.filter(|&ours| told.listen == Some(ours) && self.is_unique(ours)) {
+            self.know_own(own);
+            return false;
+        }
+        let Some(peer) = self.peers.get_mut(&id) else {
+            return false;
+        };
         peer.role = agreement.peer_role;
         peer.is_joined = true;
+        peer.listen = told.listen;
         peer.takes_tables = agreement.peer_role == Role::Ultrapeer
             && match self.setting.options.role {
                 Role::Leaf => told.query_routing.is_some(),
@@ -161,6 +177,24 @@ impl Hub {
         self.count_peers();
         self.send_table(id);
         self.ping(Some(id));
+        true
+    }
+
+    /// Whether nobody else has this address: those of local networks are everybody's.
+    fn is_unique(&self, address: SocketAddrV4) -> bool {
+        let anybodys = AddressPolicy {
+            own: Vec::new(),
+            ..self.policy.clone()
+        };
+        anybodys.accepts(address)
+    }
+
+    /// No host that others tell of is this node.
+    fn know_own(&mut self, own: SocketAddrV4) {
+        if !self.policy.own.contains(&own) {
+            self.policy.own.push(own);
+            self.hosts.set_policy(self.policy.clone());
+        }
     }
 
     fn leave(&mut self, id: PeerId) {

@@ -4,7 +4,7 @@ use super::Hub;
 use super::route::own;
 use crate::guid::Guid;
 use crate::header::Kind;
-use crate::message::{Message, Push, Query, QueryFlags, QueryHit};
+use crate::message::{Message, Query, QueryFlags, QueryHit};
 use crate::node::setting::QUERY_TTL;
 use crate::urn::Sha1Urn;
 use std::net::SocketAddrV4;
@@ -59,23 +59,6 @@ impl Hub {
             extensions: b"urn:",
         };
         self.originate(header, &Message::Query(query))
-    }
-
-    /// Asks a servent to connect to this node, and to send a file: whether the way to it is known.
-    pub(in crate::node) fn push(&mut self, found: &Found) -> bool {
-        let Some(address) = self.setting.address(None) else {
-            return false;
-        };
-        let Some(header) = own(Kind::Push, self.setting.options.protocol.max_ttl) else {
-            return false;
-        };
-        let push = Push {
-            servent: found.servent,
-            index: found.index,
-            address,
-            extensions: b"",
-        };
-        self.originate(header, &Message::Push(push))
     }
 
     /// Tells who searched.

@@ -94,9 +94,14 @@ impl Session {
         let here = self.here.clone();
         let talk = async {
             let (peer, agreement) = (self.seat.peer, met.agreement.clone());
-            let joined = here.hub.call(move |hub, _| hub.join(peer, &agreement));
-            if joined.await.is_err() {
-                return End::Stopped;
+            let ours = here.setting.address(self.local);
+            let joined = here
+                .hub
+                .call(move |hub, _| hub.join(peer, &agreement, ours));
+            match joined.await {
+                Ok(true) => {}
+                Ok(false) => return End::Peer,
+                Err(_) => return End::Stopped,
             }
             self.introduce(met);
             self.read(reader, &met.rest).await

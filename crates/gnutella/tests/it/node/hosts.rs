@@ -117,3 +117,37 @@ fn who_knows_only_version_0_4_is_met_so() {
     until("connected", || node.stats().ultrapeers == 1);
     end(node, rt);
 }
+
+#[test]
+fn a_node_does_not_talk_to_itself() {
+    let rt = runtime();
+    let node = node(&rt, options());
+    let fields = format!("Listen-IP: {}\r\n", node.address());
+    let (mut itself, answer) = Raw::meet_with(node.address(), &fields);
+    assert!(answer.starts_with("GNUTELLA/0.6 200 "), "{answer}");
+    assert_eq!(itself.rest(), []);
+    until("it has left", || node.stats().ultrapeers == 0);
+    end(node, rt);
+}
+
+#[test]
+fn who_is_connected_is_not_connected_to() {
+    let rt = runtime();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.set_nonblocking(true).unwrap();
+    let node = node(&rt, options());
+    let fields = format!("Listen-IP: {}\r\n", listener.local_addr().unwrap());
+    let (mut peer, _) = Raw::meet_with(node.address(), &fields);
+    peer.settle();
+    until("it is known", || node.stats().hosts == 1);
+    // It is looked after several times meanwhile.
+    for _ in 0..20 {
+        peer.settle();
+    }
+    assert!(listener.accept().is_err());
+    drop(peer);
+    until("it is connected to when it has gone", || {
+        listener.accept().is_ok()
+    });
+    end(node, rt);
+}
