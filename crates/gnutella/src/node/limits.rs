@@ -25,8 +25,8 @@ pub struct NodeLimits {
     pub outgoing: usize,
     /// Attempts to connect at a time (8).
     pub max_dials: usize,
-    /// Bytes that wait to be written to one peer (256 KiB); as many again may wait to be compressed
-    /// for it.
+    /// Bytes that wait to be written to one peer (256 KiB), and at least two of the longest messages;
+    /// as many again may wait to be compressed for it.
     pub queue_bytes: usize,
     /// What becomes of a peer that does not read as fast as it is sent to: it is closed (the
     /// default), or misses messages.

@@ -56,7 +56,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// A node at work. Dropping it lets it go on, until its runtime ends; [`shutdown`](Self::shutdown)
-/// ends it in order.
+/// ends it in order. There is an example [above](self).
 pub struct Node {
     here: Here,
     serving: Serving,
@@ -95,7 +95,7 @@ impl Node {
         Ok(Self { here, serving })
     }
 
-    /// Where it listens.
+    /// Where it listens: the port, too, where a free one was taken.
     pub fn address(&self) -> SocketAddr {
         self.here.setting.listen
     }
@@ -110,7 +110,18 @@ impl Node {
         self.here.setting.counts.read()
     }
 
-    /// The same, from anywhere and for as long as it is wanted.
+    /// The same, from anywhere and for as long as it is wanted, for a page of metrics.
+    ///
+    /// ```
+    /// # use mely_gnutella::node::{Node, NodeOptions, Share};
+    /// # let rt = mely::Runtime::builder().workers(1).build()?;
+    /// # let options = NodeOptions { listen: "127.0.0.1:0".parse()?, ..NodeOptions::default() };
+    /// # let node = Node::start(&rt, Share::empty(&options.protocol), options)?;
+    /// let (runtime, stats) = (rt.clone(), node.stats_source());
+    /// let page = move || runtime.metrics().to_prometheus() + &stats().to_prometheus();
+    /// assert!(page().contains("mely_gnutella_ultrapeers 0\n"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn stats_source(&self) -> impl Fn() -> NodeStats + Send + Sync + 'static {
         let setting = Arc::clone(&self.here.setting);
         move || setting.counts.read()

@@ -28,12 +28,12 @@ pub(super) struct Outlet {
 impl Outlet {
     /// Sends messages, as far as there is room for them, and has them written.
     pub(super) fn send(&mut self, messages: &[Whole]) {
-        let (mut out, limits) = (Vec::new(), &self.setting.options.node);
+        let (mut out, room) = (Vec::new(), self.setting.queue_bytes());
         let counts = &self.setting.counts;
         for message in messages {
             let waiting = self.queue.unwritten() + out.len();
-            if waiting + message.len() > limits.queue_bytes {
-                if limits.when_full == WhenFull::Close {
+            if waiting + message.len() > room {
+                if self.setting.options.node.when_full == WhenFull::Close {
                     self.close_clogged();
                     return;
                 }

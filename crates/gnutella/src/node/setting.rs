@@ -5,6 +5,7 @@ use super::share::Share;
 use super::stats::Counts;
 use crate::guid::Guid;
 use crate::handshake::{Profile, Role};
+use crate::header::Header;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::sync::atomic::AtomicUsize;
@@ -59,6 +60,13 @@ impl Setting {
             max_ttl: self.options.protocol.max_ttl.min(QUERY_TTL),
             ..Profile::default()
         }
+    }
+
+    /// The bytes that wait for one peer: what one read of another brings finds room where nothing
+    /// waits.
+    pub(super) fn queue_bytes(&self) -> usize {
+        let longest = self.options.protocol.max_payload_bytes as usize + Header::BYTES;
+        self.options.node.queue_bytes.max(2 * longest)
     }
 
     pub(super) fn is_ultrapeer(&self) -> bool {

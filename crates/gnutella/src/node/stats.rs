@@ -118,6 +118,11 @@ impl Counts {
 }
 
 /// What a node has counted up to a moment.
+///
+/// ```
+/// let stats = mely_gnutella::node::NodeStats::default();
+/// assert_eq!((stats.leaves, stats.received("query"), stats.dropped("duplicate")), (0, 0, 0));
+/// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct NodeStats {

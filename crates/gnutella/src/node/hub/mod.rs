@@ -123,7 +123,7 @@ impl Hub {
             takes_tables: false,
             sent: None,
             line,
-            budget: Budget::new(self.setting.options.node.queue_bytes),
+            budget: Budget::new(self.setting.queue_bytes()),
         };
         self.peers.insert(id, peer);
         Ok(id)

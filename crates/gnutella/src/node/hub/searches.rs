@@ -9,7 +9,18 @@ use crate::node::setting::QUERY_TTL;
 use crate::urn::Sha1Urn;
 use std::net::SocketAddrV4;
 
-/// A file that another node has.
+/// A file that another node has ([`Node::search`](crate::node::Node::search)).
+///
+/// ```
+/// use mely_gnutella::{FileTarget, node::Found};
+/// fn url(found: &Found) -> String {
+///     let target = match found.sha1 {
+///         Some(sha1) => FileTarget::Content(sha1),
+///         None => FileTarget::Index { index: found.index, name: found.name.clone() },
+///     };
+///     format!("http://{}{target}", found.address)
+/// }
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Found {
     /// Where it can be had.

@@ -58,7 +58,7 @@ pub(super) async fn converse(
     let local = stream.local_addr().ok();
     let link = Link::new(&met.agreement, &setting.options.protocol);
     let (mut reader, writer) = stream.into_split();
-    let room = limits.queue_bytes + SLACK_BYTES;
+    let room = setting.queue_bytes() + SLACK_BYTES;
     let (queue, writing) = writer.into_queue(room, WhenFull::Close);
     let mut writing = writing.linger(limits.bye_time);
     let outlet = Outlet {
