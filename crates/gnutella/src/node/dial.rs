@@ -1,5 +1,6 @@
 //! Connections that this node makes.
 
+use super::handlers::TEND;
 use super::here::Here;
 use super::hub::{Hub, Seat, Wanted};
 use super::meet::{self, Met, NotMet};
@@ -22,7 +23,7 @@ pub(super) async fn tend(here: Here) {
         if is_due {
             pinged = now;
         }
-        let tended = here.hub.call(move |hub, _| {
+        let tended = here.hub.with_handler(&TEND).call(move |hub, _| {
             if is_due {
                 hub.ping(None);
             }

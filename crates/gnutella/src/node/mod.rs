@@ -22,6 +22,7 @@
 mod dial;
 mod error;
 mod first;
+mod handlers;
 mod here;
 mod hosts_file;
 mod hub;

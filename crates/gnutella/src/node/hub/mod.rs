@@ -12,6 +12,7 @@ pub(super) use hosts::Wanted;
 pub(super) use route::Turn;
 pub use searches::Found;
 
+use super::handlers::SEND;
 use super::outlet::{Line, Whole};
 use super::setting::{Setting, plain};
 use crate::address::AddressPolicy;
@@ -224,7 +225,7 @@ impl Hub {
             self.refuse(peer, messages.len());
             return;
         };
-        let sent = peer.line.post(move |line, _| {
+        let sent = peer.line.with_handler(&SEND).post(move |line, _| {
             if let Some(outlet) = line {
                 outlet.send(&messages);
             }

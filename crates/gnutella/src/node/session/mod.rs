@@ -3,6 +3,7 @@
 mod answers;
 mod gather;
 
+use super::handlers::ROUTE;
 use super::here::Here;
 use super::hub::{Seat, Turn};
 use super::meet::Met;
@@ -169,7 +170,8 @@ impl Session {
             if !gathered.bytes.is_empty() {
                 let bytes = gathered.bytes;
                 // The next bytes are read when these have been routed: that is what bounds them.
-                let turn = self.here.hub.call(move |hub, cx| hub.turn(peer, bytes, cx));
+                let hub = self.here.hub.with_handler(&ROUTE);
+                let turn = hub.call(move |hub, cx| hub.turn(peer, bytes, cx));
                 match turn.await {
                     Ok(turn) => self.answer(turn),
                     Err(_) => return Some(End::Stopped),

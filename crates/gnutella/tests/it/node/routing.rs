@@ -63,6 +63,27 @@ fn queries_go_on_once_and_hits_go_back() {
         (stats.dropped("duplicate"), stats.dropped("no_route")),
         (2, 1)
     );
+    for (kind, received, sent) in [("query", 4, 6), ("query_hit", 3, 2)] {
+        assert_eq!(
+            (stats.received(kind), stats.sent(kind)),
+            (received, sent),
+            "{kind}"
+        );
+    }
+    let text = stats.to_prometheus();
+    let line = "\nmely_gnutella_dropped_messages_total{reason=\"duplicate\"} 2\n";
+    assert!(text.contains(line), "{text}");
+    let metrics = rt.metrics();
+    assert!(
+        metrics
+            .handler("GnutellaRoute")
+            .is_some_and(|route| route.events >= 7)
+    );
+    assert!(
+        metrics
+            .handler("GnutellaSend")
+            .is_some_and(|send| send.events >= 4)
+    );
     end(node, rt);
 }
 
