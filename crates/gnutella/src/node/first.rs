@@ -44,9 +44,13 @@ pub(super) async fn greet(
     let _ = stream.set_nodelay(true);
     let handshake_time = here.setting.options.node.handshake_time;
     let began = here.unless_stopped(timeout(handshake_time, begin(&mut stream)));
-    let Some(Ok(Ok((wish, bytes)))) = began.await else {
-        here.setting.counts.failed_handshakes.add(1);
-        return;
+    let (wish, bytes) = match began.await {
+        Some(Ok(Ok(began))) => began,
+        Some(_) => {
+            here.setting.counts.failed_handshakes.add(1);
+            return;
+        }
+        None => return,
     };
     match wish {
         Some(Wish::Gnutella) => {

@@ -9,7 +9,7 @@ use crate::files::SharedFile;
 use head::Head;
 use mely_async::{TcpStream, spawn_blocking, timeout};
 use mely_http::{
-    Framing, Limits, Method, Parsed, RangeOutcome, Request, RequestParser, byte_range,
+    Framing, Limits, Method, Parsed, RangeOutcome, Request, RequestHead, RequestParser, byte_range,
 };
 use std::fs::File;
 use std::io;
@@ -77,17 +77,13 @@ async fn requests(here: &Here, stream: &mut TcpStream, mut bytes: Vec<u8>) -> io
     };
     let idle_time = here.setting.options.node.upload_idle_time;
     loop {
-        let mut parser = RequestParser::new();
-        let (consumed, head) = loop {
-            match parser.parse(&bytes, &limits) {
-                Ok(Parsed::Request { consumed, head }) => break (consumed, head),
-                Ok(Parsed::Incomplete) => {
-                    timeout(idle_time, read_more(stream, &mut bytes)).await??
-                }
-                Err(error) => {
-                    let head = Head::refused(error.status.code(), "Bad Request", false);
-                    return timeout(idle_time, stream.write_all(head.bytes())).await?;
-                }
+        // All of a head in the time of one silence: who sends a byte now and then is not waited for.
+        let parsed = timeout(idle_time, request_head(stream, &mut bytes, &limits)).await??;
+        let (consumed, head) = match parsed {
+            Ok(parsed) => parsed,
+            Err(status) => {
+                let head = Head::refused(status, "Bad Request", false);
+                return timeout(idle_time, stream.write_all(head.bytes())).await?;
             }
         };
         let request = head.view(&bytes);
@@ -99,6 +95,22 @@ async fn requests(here: &Here, stream: &mut TcpStream, mut bytes: Vec<u8>) -> io
         send(here, stream, answer, goes_on, with_body).await?;
         if !goes_on {
             return Ok(());
+        }
+    }
+}
+
+/// Reads until a head is whole: how long it is, or the status of what is none.
+async fn request_head(
+    stream: &mut TcpStream,
+    bytes: &mut Vec<u8>,
+    limits: &Limits,
+) -> io::Result<Result<(usize, RequestHead), u16>> {
+    let mut parser = RequestParser::new();
+    loop {
+        match parser.parse(bytes, limits) {
+            Ok(Parsed::Request { consumed, head }) => return Ok(Ok((consumed, head))),
+            Ok(Parsed::Incomplete) => read_more(stream, bytes).await?,
+            Err(error) => return Ok(Err(error.status.code())),
         }
     }
 }

@@ -56,6 +56,23 @@ fn who_never_ends_the_handshake_is_closed() {
 }
 
 #[test]
+fn who_sends_a_request_byte_by_byte_is_closed() {
+    let rt = runtime();
+    let node = node(&rt, in_a_hurry());
+    let mut stream = connect(node.address());
+    stream.write_all(b"GET /").unwrap();
+    // As many as no head has: longer than anybody waits for one.
+    let mut left = 8000;
+    while left > 0 && stream.write_all(b"a").is_ok() {
+        std::thread::sleep(Duration::from_millis(1));
+        left -= 1;
+    }
+    assert!(left > 0, "it was never closed");
+    ended(&mut stream);
+    end(node, rt);
+}
+
+#[test]
 fn what_is_no_protocol_is_closed() {
     let rt = runtime();
     let node = node(&rt, options());
