@@ -1,5 +1,6 @@
 //! What the command can fail with, and its exit code.
 
+use mely_gnutella::node::NodeError;
 use mely_http::SiteError;
 use mely_http::server::ServerError;
 use std::fmt;
@@ -20,6 +21,8 @@ pub(crate) enum CliError {
     },
     /// The server cannot listen.
     Server(ServerError),
+    /// The node of the packet router cannot begin, or not end in order.
+    Node(NodeError),
     /// The runtime cannot be built.
     Runtime(mely::BuildError),
     /// A trace cannot be read, or not to its end.
@@ -64,6 +67,7 @@ impl fmt::Display for CliError {
                 }
             }
             Self::Server(error) => write!(f, "{error}"),
+            Self::Node(error) => write!(f, "{error}"),
             Self::Runtime(error) => write!(f, "{error}"),
             Self::Top { source, what } => write!(f, "{source}: {what}"),
             Self::Trace { path, source } => write!(f, "{}: {source}", path.display()),
@@ -85,6 +89,12 @@ impl From<mely_bench::Error> for CliError {
 impl From<mely_sim::Error> for CliError {
     fn from(error: mely_sim::Error) -> Self {
         Self::Sim(error)
+    }
+}
+
+impl From<NodeError> for CliError {
+    fn from(error: NodeError) -> Self {
+        Self::Node(error)
     }
 }
 

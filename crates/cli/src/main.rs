@@ -2,8 +2,10 @@
 
 mod completions;
 mod error;
+mod gnutella;
 mod man;
 mod progress;
+mod signals;
 mod top;
 mod topology;
 mod trace;
@@ -25,6 +27,7 @@ struct Cli {
 #[derive(Subcommand)]
 enum Job {
     Web(Box<web::WebArgs>),
+    Gnutella(Box<gnutella::GnutellaArgs>),
     Top(top::TopArgs),
     Topology(topology::TopologyArgs),
     #[command(subcommand)]
@@ -43,6 +46,7 @@ impl Job {
     fn run(self) -> Result<(), CliError> {
         match self {
             Job::Web(args) => args.run(),
+            Job::Gnutella(args) => args.run(),
             Job::Top(args) => args.run(),
             Job::Topology(args) => args.run(),
             Job::Trace(job) => job.run(),

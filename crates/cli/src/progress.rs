@@ -1,6 +1,6 @@
-//! A sign of life for long work, where somebody looks.
+//! What a job says while it goes on.
 
-use std::io::{self, IsTerminal};
+use std::io::{self, IsTerminal, Write};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
@@ -16,4 +16,15 @@ pub(crate) fn spinner(template: &str, quiet: bool) -> ProgressBar {
         bar.set_style(style);
     }
     bar
+}
+
+/// On standard output, for scripts; who closed it does not want to know.
+pub(crate) fn say(line: &str) {
+    let mut out = io::stdout().lock();
+    let _ = writeln!(out, "{line}").and_then(|()| out.flush());
+}
+
+/// On standard error, for people; whoever closed it does not want to know.
+pub(crate) fn tell(line: &str) {
+    let _ = writeln!(io::stderr(), "mely: {line}");
 }

@@ -1,7 +1,8 @@
-//! The Gnutella protocol, versions 0.4 and 0.6, without I/O: bytes in, messages and bytes out.
+//! The Gnutella protocol, versions 0.4 and 0.6, without I/O: bytes in, messages and bytes out. And
+//! a [`node`] on it, which runs on Mely.
 //!
-//! No socket, clock or source of chance is in it: addresses are plain values, and seconds and GUIDs
-//! are handed in. A node on the runtime is a later part.
+//! But for the node no socket, clock or source of chance is in it: addresses are plain values, and
+//! seconds and GUIDs are handed in.
 //!
 //! | what | here |
 //! |---|---|
@@ -13,6 +14,7 @@
 //! | where messages go | [`Router`] |
 //! | whom to connect to | [`HostCache`], [`AddressPolicy`] |
 //! | what is shared | [`FileIndex`], [`FileTarget`] |
+//! | all of it, with sockets | [`node::Node`] |
 //!
 //! ```
 //! use mely_gnutella::{
@@ -64,6 +66,7 @@ mod hosts;
 mod limits;
 mod link;
 mod message;
+pub mod node;
 mod qrp;
 mod routing;
 mod urn;

@@ -7,12 +7,12 @@ mod preload;
 pub(crate) use args::WebArgs;
 
 use crate::error::CliError;
+use crate::progress::say;
+use crate::signals::Asked;
 use mely::{Handle, Runtime, TraceReport};
 use mely_http::server::{Server, ServerOptions, TextServer};
 use mely_http::{Protocol, Site};
-use signal_hook::consts::{SIGINT, SIGTERM};
-use signal_hook::iterator::Signals;
-use std::io::{self, Write};
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -35,8 +35,7 @@ impl WebArgs {
         options.reactor = self.runtime.reactor();
         let server = Server::start(&runtime, Arc::clone(&site), Arc::clone(&protocol), options)?;
         let metrics = self.serve_metrics(&runtime, &server, &protocol)?;
-        let mut signals = Signals::new([SIGINT, SIGTERM])
-            .map_err(|error| CliError::io("watch for signals", error))?;
+        let asked = Asked::watch()?;
 
         preload::preload(&site, self.quiet);
         self.tell(&format!(
@@ -49,8 +48,7 @@ impl WebArgs {
         for address in server.addresses() {
             say(&address.to_string());
         }
-        let signal = signals.forever().next().unwrap_or(SIGTERM);
-        exit_on_next(signals)?;
+        let signal = asked.wait()?;
         self.end(signal, server);
         drop(metrics);
         let report = match runtime.shutdown(RUNTIME_GRACE) {
@@ -114,12 +112,7 @@ impl WebArgs {
         Ok(Some(metrics))
     }
 
-    fn end(&self, signal: i32, server: Server) {
-        let name = if signal == SIGINT {
-            "SIGINT"
-        } else {
-            "SIGTERM"
-        };
+    fn end(&self, name: &str, server: Server) {
         let grace = self.limits.grace;
         self.tell(&format!(
             "{name}: finishing {} connections, for {} s at most; again to end at once",
@@ -150,26 +143,4 @@ impl WebArgs {
             eprintln!("mely: {line}");
         }
     }
-}
-
-/// Ends the process at the next signal: on a thread of its own, so that it works when every worker
-/// is held.
-fn exit_on_next(mut signals: Signals) -> Result<(), CliError> {
-    let wait = move || {
-        if let Some(signal) = signals.forever().next() {
-            // As a shell reports it.
-            std::process::exit(128 + signal);
-        }
-    };
-    std::thread::Builder::new()
-        .name("mely-signals".to_owned())
-        .spawn(wait)
-        .map(drop)
-        .map_err(|error| CliError::io("start a thread", error))
-}
-
-/// On standard output, for scripts; who closed it does not want to know.
-fn say(line: &str) {
-    let mut out = io::stdout().lock();
-    let _ = writeln!(out, "{line}").and_then(|()| out.flush());
 }

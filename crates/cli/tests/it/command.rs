@@ -104,6 +104,7 @@ fn completions_and_manual_name_the_jobs() {
         let script = run(&["completions", shell]).stdout;
         let script = String::from_utf8(script).unwrap();
         assert!(script.contains("topology"), "{shell}");
+        assert!(script.contains("max-ultrapeers"), "{shell}");
     }
     let page = String::from_utf8(run(&["man"]).stdout).unwrap();
     assert!(page.contains("mely") && page.contains("topology"), "{page}");
@@ -111,6 +112,8 @@ fn completions_and_manual_name_the_jobs() {
     assert!(run(&["man", dir.path().to_str().unwrap()]).status.success());
     let page = std::fs::read_to_string(dir.path().join("mely-web.1")).unwrap();
     assert!(page.contains("metrics"), "{page}");
+    let page = std::fs::read_to_string(dir.path().join("mely-gnutella.1")).unwrap();
+    assert!(page.contains("share"), "{page}");
 }
 
 #[test]

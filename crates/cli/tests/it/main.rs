@@ -2,6 +2,7 @@
 
 mod command;
 mod docs_tree;
+mod gnutella;
 mod process;
 mod replay;
 mod servers;

@@ -82,7 +82,7 @@ fn bytes(message: &Message<'_>, ttl: u8, hops: u8) -> Vec<u8> {
 
 /// The lines that the dissector prints of these packets, a field each; `None` where it is not
 /// installed, which is told.
-fn dissected(packets: &[&[u8]], fields: &[&str]) -> Option<Vec<String>> {
+pub(crate) fn dissected(packets: &[&[u8]], fields: &[&str]) -> Option<Vec<String>> {
     let mut capture = Capture::new();
     packets.iter().for_each(|packet| capture.packet(packet));
     let folder = tempfile::tempdir().unwrap();
