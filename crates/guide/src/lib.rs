@@ -31,11 +31,11 @@
 /// # #[allow(unused_imports)]
 /// use all::{
 ///     Affinity, BlockingOptions, BlockingPool, Budget, BudgetError, BuildError, CallError,
-///     Color, ColorOptions, Colored, Context, Error, Group, Handle, Handler, Interval, OnPanic,
-///     Pending, PostError, PushError, Reply, Runtime, ServeOptions, Share, Sleep, StallReport,
-///     Stop, Stopped, TaskState, TcpListener, TcpStream, Timer, UdpSocket, UnixStream,
-///     WeakColored, WhenFull, fs, interval, serve_http, signal, sleep, spawn_blocking, timeout,
-///     topology, yield_now,
+///     Color, ColorExecutor, ColorOptions, Colored, Context, Error, Group, Handle, Handler,
+///     HttpConnector, Interval, OnPanic, Pending, PostError, PushError, Reply, Runtime,
+///     ServeOptions, Share, Sleep, StallReport, Stop, Stopped, TaskState, TcpListener, TcpStream,
+///     Timer, UdpSocket, UnixStream, WeakColored, WhenFull, fs, interval, serve_http,
+///     serve_http_by, signal, sleep, spawn_blocking, timeout, topology, yield_now,
 /// };
 /// ```
 #[cfg(doctest)]
@@ -62,6 +62,7 @@ chapters! {
     first_server "first-server.md"
     connections "connections.md"
     state "state.md"
+    http "http.md"
     blocking "blocking.md"
     timers "timers.md"
     life_cycles "life-cycles.md"
