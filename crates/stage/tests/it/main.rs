@@ -8,6 +8,7 @@ mod law;
 mod order;
 mod reconfigured;
 mod rooms;
+mod policies;
 mod seen;
 mod threads;
 
