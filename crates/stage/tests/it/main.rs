@@ -5,6 +5,7 @@ mod canary;
 mod endings;
 mod feeding;
 mod law;
+mod forgotten;
 mod order;
 mod reconfigured;
 mod rooms;
