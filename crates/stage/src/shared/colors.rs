@@ -68,8 +68,9 @@ impl<E: Send + 'static> Turn<E> {
         let Some(size) = shared.size_of_batch(lane) else {
             return;
         };
-        let served = shared.serve(&mut desk.seat, lane, size);
-        match shared.turn_over(lane, served.has_progressed) {
+        // Who comes for the end only makes no handler for it.
+        let has_progressed = size == 0 || shared.serve(&mut desk.seat, lane, size).has_progressed;
+        match shared.turn_over(lane, has_progressed) {
             Next::Nothing => {}
             Next::Leave => desk.leave(&shared),
             Next::Again => {
@@ -163,12 +164,16 @@ enum Next {
 }
 
 impl<E: Send + 'static> Shared<E> {
-    /// How many events the next batch may have; `None` if the lane is held, or has been seen to.
+    /// How many events the next batch may have, 0 if nothing waits; `None` if the lane is held,
+    /// or has been seen to.
     fn size_of_batch(self: &Arc<Self>, at: usize) -> Option<usize> {
         let (feeds, size) = {
             let mut state = self.lock();
             let size = state.batching.batch() as usize;
-            if state.feeds.is_empty() || state.lanes[at].is_empty() {
+            if state.lanes[at].is_empty() {
+                return Some(0);
+            }
+            if state.feeds.is_empty() {
                 return Some(size);
             }
             // From here on room that comes is not missed.
