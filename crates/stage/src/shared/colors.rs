@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use mely::{Colored, Context};
 
-use super::gate::{Downstream, Upstream, Waiter};
+use super::gate::{Downstream, Feeds, Upstream, Waiter};
 use super::queue::Service;
 use super::seat::Seat;
 use super::{Effects, Phase, Server, Shared, State};
@@ -270,7 +270,15 @@ impl<E: Send + 'static> Downstream for Shared<E> {
         None
     }
 
-    fn feeds(&self) -> Arc<[Arc<dyn Downstream>]> {
+    fn feeds(&self) -> Feeds {
         Arc::clone(&self.lock().feeds)
     }
 }
+
+    fn is_open(&self) -> bool {
+        self.phase() == Phase::Open
+    }
+
+    fn let_go(self: Arc<Self>) -> Feeds {
+        Arc::into_inner(self).map_or_else(Feeds::default, |mut last| last.take_feeds())
+    }

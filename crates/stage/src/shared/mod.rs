@@ -19,7 +19,7 @@ mod threads;
 
 use std::collections::VecDeque;
 use std::io;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use mely::Handle;
@@ -30,14 +30,14 @@ use mely_sched::{Batching, BatchingOptions, Governor, GovernorOptions, Nanos};
 pub use self::counts::Counts;
 pub(crate) use self::counts::Observed;
 use self::effects::Effects;
-use self::gate::{Downstream, Waiter};
+use self::gate::{Downstream, Feeds, Waiter};
 pub(crate) use self::offer::Place;
 use self::policies::Policies;
 use self::queue::Lane;
 pub(crate) use self::room::Turnstile;
 use self::stage::Stage;
 use crate::error::{Circle, Shed};
-use crate::safely::lock;
+use crate::safely::{drop_safely, lock};
 
 /// When a stage is scheduled that has events.
 ///
@@ -137,7 +137,7 @@ struct State<E> {
     governor: Option<Governor>,
     observed: Observed,
     chance: Chance,
-    feeds: Arc<[Arc<dyn Downstream>]>,
+    feeds: Feeds,
     /// Stages that wait for room here.
     upstream: Vec<Waiter>,
     /// Futures that wait for room here.
@@ -179,6 +179,20 @@ pub(crate) struct Shared<E> {
 }
 
 impl<E: Send + 'static> Shared<E> {
+impl<E> Shared<E> {
+    fn take_feeds(&mut self) -> Feeds {
+        let state = self.state.get_mut();
+        let state = state.unwrap_or_else(PoisonError::into_inner);
+        std::mem::take(&mut state.feeds)
+    }
+}
+
+impl<E> Drop for Shared<E> {
+    fn drop(&mut self) {
+        gate::let_go(self.take_feeds());
+    }
+}
+
     /// A stage that is served.
     pub(crate) fn begin(
         name: &str,
@@ -303,7 +317,7 @@ impl<E: Send + 'static> Shared<E> {
     /// Asks other policies from now on. What was admitted is judged by those that admitted it.
     pub(crate) fn set_admission(&self, chain: AdmissionChain) {
         let unused = self.lock().policies.replace(chain);
-        crate::safely::drop_safely(unused);
+        drop_safely(unused);
     }
 
     pub(crate) fn with_policies<R>(&self, change: impl FnOnce(&mut AdmissionChain) -> R) -> R {
@@ -311,14 +325,11 @@ impl<E: Send + 'static> Shared<E> {
     }
 
     pub(crate) fn feed(self: &Arc<Self>, to: Arc<dyn Downstream>) -> Result<(), Circle> {
-        let add = Arc::clone(&to);
-        let before = |state: &mut State<E>| -> Arc<[_]> {
-            state.feeds.iter().cloned().chain([add]).collect()
-        };
-        gate::declare(Arc::as_ptr(self).cast(), &to, || {
-            let mut state = self.lock();
-            state.feeds = before(&mut state);
-        })
+        let set = |feeds| std::mem::replace(&mut self.lock().feeds, feeds);
+        let before = gate::declare(Arc::as_ptr(self).cast(), &to, || self.feeds(), set)?;
+        // Those that have ended may go with it, and what they have of the program's.
+        drop_safely(before);
+        Ok(())
     }
 
     fn lanes(&self) -> usize {

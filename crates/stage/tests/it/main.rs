@@ -14,6 +14,7 @@ mod seen;
 mod threads;
 
 use std::time::Duration;
+mod ways;
 
 use mely::Runtime;
 use mely_stage::{Counts, Snapshot};
