@@ -17,7 +17,7 @@ mod seat;
 pub(crate) mod stage;
 mod threads;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
@@ -145,8 +145,9 @@ struct State<E> {
     rooms_begun: u64,
     /// Threads that wait for room elsewhere.
     threads_held: usize,
-    /// Who awaits its end.
-    ends: Vec<std::task::Waker>,
+    /// Who awaits its end, by a number each.
+    ends: BTreeMap<u64, std::task::Waker>,
+    ends_begun: u64,
     /// How often this stage was told of room elsewhere.
     resumed: u64,
     next_lane: usize,
@@ -232,7 +233,8 @@ impl<E> Drop for Shared<E> {
                 rooms: VecDeque::new(),
                 rooms_begun: 0,
                 threads_held: 0,
-                ends: Vec::new(),
+                ends: BTreeMap::new(),
+                ends_begun: 0,
                 resumed: 0,
                 next_lane: 0,
                 next_number: 0,
