@@ -90,7 +90,9 @@ fn add_thread<E: Send + 'static>(shared: &Arc<Shared<E>>) -> io::Result<()> {
         shared: Arc::clone(shared),
         seat: Seat::new(number),
     };
-    let thread = std::thread::Builder::new().name(shared.name.to_string());
+    // The system takes no name with a zero byte.
+    let name = shared.name.replace('\0', " ");
+    let thread = std::thread::Builder::new().name(name);
     match thread.spawn(move || serving.run()) {
         Ok(_) => Ok(()),
         Err(error) => {
