@@ -95,19 +95,35 @@ impl<E: Send + 'static> Drop for Turn<E> {
     }
 }
 
-/// Looks for events that were to accumulate when it is dropped, by a timer in its time or by the
-/// end of the runtime before.
+/// Looks for events that were to accumulate: by a timer in its time, or dropped by the end of the
+/// runtime before, when nothing accumulates any more.
 struct Due<E: Send + 'static> {
-    shared: Arc<Shared<E>>,
+    shared: Option<Arc<Shared<E>>>,
     lane: usize,
+}
+
+impl<E: Send + 'static> Due<E> {
+    fn look(mut self) {
+        let Some(shared) = self.shared.take() else {
+            return;
+        };
+        let now = shared.now();
+        shared.change(|state, effects| {
+            state.lanes[self.lane].timer = None;
+            state.see_to(self.lane, now, effects);
+        });
+    }
 }
 
 impl<E: Send + 'static> Drop for Due<E> {
     fn drop(&mut self) {
+        let Some(shared) = self.shared.take() else {
+            return;
+        };
         let lane = self.lane;
-        self.shared.change(|state, effects| {
+        shared.change(|state, effects| {
             let at = &mut state.lanes[lane];
-            at.has_timer = false;
+            at.timer = None;
             if at.service == Service::Idle && !at.is_empty() {
                 at.service = Service::Scheduled;
                 effects.turn = Some(lane);
@@ -124,10 +140,10 @@ impl<E: Send + 'static> Server<E> for Colors<E> {
 
     fn schedule_after(&self, shared: &Arc<Shared<E>>, lane: usize, delay: Duration) {
         let due = Due {
-            shared: Arc::clone(shared),
+            shared: Some(Arc::clone(shared)),
             lane,
         };
-        self.0[lane].post_after(delay, move |_, _| drop(due));
+        self.0[lane].post_after(delay, move |_, _| due.look());
     }
 
     fn grow(&self, _core: &Arc<Shared<E>>) -> io::Result<()> {
@@ -273,7 +289,6 @@ impl<E: Send + 'static> Downstream for Shared<E> {
     fn feeds(&self) -> Feeds {
         Arc::clone(&self.lock().feeds)
     }
-}
 
     fn is_open(&self) -> bool {
         self.phase() == Phase::Open
@@ -282,3 +297,4 @@ impl<E: Send + 'static> Downstream for Shared<E> {
     fn let_go(self: Arc<Self>) -> Feeds {
         Arc::into_inner(self).map_or_else(Feeds::default, |mut last| last.take_feeds())
     }
+}

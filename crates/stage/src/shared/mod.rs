@@ -58,7 +58,7 @@ pub enum Schedule {
     #[default]
     Eager,
     /// When so many events wait for one color, or for the threads; or the first of them for so
-    /// long.
+    /// long; or when there is room for no more.
     Delayed {
         /// From how many events on.
         events: usize,
@@ -179,7 +179,6 @@ pub(crate) struct Shared<E> {
     server: OnceLock<Box<dyn Server<E>>>,
 }
 
-impl<E: Send + 'static> Shared<E> {
 impl<E> Shared<E> {
     fn take_feeds(&mut self) -> Feeds {
         let state = self.state.get_mut();
@@ -194,6 +193,7 @@ impl<E> Drop for Shared<E> {
     }
 }
 
+impl<E: Send + 'static> Shared<E> {
     /// A stage that is served.
     pub(crate) fn begin(
         name: &str,
@@ -292,6 +292,8 @@ impl<E> Drop for Shared<E> {
             state.capacity = capacity;
             state.note_room(effects);
         });
+        // What is full now accumulates no more.
+        self.look_at_all();
     }
 
     pub(crate) fn set_batch(&self, options: BatchingOptions) {
@@ -301,6 +303,10 @@ impl<E> Drop for Shared<E> {
     pub(crate) fn set_schedule(self: &Arc<Self>, schedule: Schedule) {
         self.lock().schedule = schedule;
         // What has accumulated may be due now.
+        self.look_at_all();
+    }
+
+    fn look_at_all(self: &Arc<Self>) {
         (0..self.lanes()).for_each(|lane| self.look(lane));
     }
 

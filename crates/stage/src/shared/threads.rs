@@ -38,7 +38,7 @@ impl<E: Send + 'static> Server<E> for Threads<E> {
     /// A thread that waits has looked how long events are to accumulate; one that begins to
     /// wait will.
     fn schedule_after(&self, shared: &Arc<Shared<E>>, _lane: usize, _delay: Duration) {
-        shared.lock().lanes[LANE].has_timer = false;
+        shared.lock().lanes[LANE].timer = None;
         shared.work.notify_one();
     }
 

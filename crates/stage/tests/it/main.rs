@@ -2,6 +2,7 @@
 
 mod breakers;
 mod canary;
+mod delays;
 mod endings;
 mod feeding;
 mod law;
