@@ -5,17 +5,18 @@ mod canary;
 mod delays;
 mod endings;
 mod feeding;
-mod law;
 mod forgotten;
+mod law;
 mod order;
+mod policies;
 mod reconfigured;
 mod rooms;
-mod policies;
 mod seen;
+mod stress;
 mod threads;
+mod ways;
 
 use std::time::Duration;
-mod ways;
 
 use mely::Runtime;
 use mely_stage::{Counts, Snapshot};
