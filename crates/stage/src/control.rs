@@ -141,6 +141,7 @@ impl<E: Send + 'static> Control<E> {
     pub fn ended(&self) -> Ended<E> {
         Ended {
             shared: Arc::clone(&self.shared),
+            number: None,
         }
     }
 
@@ -179,13 +180,24 @@ impl<E: Send + 'static> Control<E> {
 #[must_use = "nothing waits until it is awaited"]
 pub struct Ended<E: Send + 'static> {
     shared: Arc<Shared<E>>,
+    /// Its place among those who wait.
+    number: Option<u64>,
 }
 
 impl<E: Send + 'static> Future for Ended<E> {
     type Output = ();
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        self.shared.poll_over(cx)
+        let this = self.get_mut();
+        this.shared.poll_over(&mut this.number, cx)
+    }
+}
+
+impl<E: Send + 'static> Drop for Ended<E> {
+    fn drop(&mut self) {
+        if let Some(number) = self.number {
+            self.shared.leave_ends(number);
+        }
     }
 }
 

@@ -42,7 +42,31 @@ impl<E: Send + 'static> Managed for Shared<E> {
     }
 }
 
-type Stages = BTreeMap<String, Arc<dyn Managed>>;
+type ByName = BTreeMap<String, Arc<dyn Managed>>;
+
+/// How many stages there are before those that have ended are looked for.
+const MANY: usize = 16;
+
+#[derive(Default)]
+struct Stages {
+    by_name: ByName,
+    /// With how many stages those that have ended are looked for next: twice as many as there
+    /// were then, so that it costs each stage little.
+    look_at: usize,
+}
+
+impl Stages {
+    /// Forgets the stages that have ended, and returns them.
+    #[must_use = "what they have is the program's: they are not dropped under a lock"]
+    fn forget_ended(&mut self) -> ByName {
+        let all = std::mem::take(&mut self.by_name).into_iter();
+        let (over, living): (ByName, ByName) =
+            all.partition(|(_, stage)| stage.phase() == Phase::Over);
+        self.by_name = living;
+        self.look_at = MANY.max(2 * self.by_name.len());
+        over
+    }
+}
 
 /// Makes stages, and finds them by name: the system manager of *Performance Aspects of the
 /// Staged Event-Driven Architecture*.
@@ -101,6 +125,7 @@ impl Manager {
         let shared = shared.map_err(CreateError::NoThread)?;
         let mut stages = lock(&self.stages);
         let before = stages
+            .by_name
             .get(name)
             .filter(|before| before.phase() == Phase::Open);
         if before.is_some() {
@@ -109,14 +134,18 @@ impl Manager {
             shared.end(Ending::Drain);
             return Err(CreateError::NameTaken);
         }
-        let before = stages.insert(name.to_owned(), Arc::clone(&shared) as Arc<dyn Managed>);
+        let managed = Arc::clone(&shared) as Arc<dyn Managed>;
+        let before = stages.by_name.insert(name.to_owned(), managed);
+        let is_time = stages.by_name.len() >= stages.look_at;
+        let over = is_time.then(|| stages.forget_ended());
         drop(stages);
         drop_safely(before);
+        drop_safely(over);
         Ok(Control::new(&shared))
     }
 
     fn is_taken(&self, name: &str) -> bool {
-        let stage = lock(&self.stages).get(name).cloned();
+        let stage = lock(&self.stages).by_name.get(name).cloned();
         let is_taken = stage
             .as_ref()
             .is_some_and(|stage| stage.phase() == Phase::Open);
@@ -130,7 +159,7 @@ impl Manager {
     ///
     /// There is none that is not ending, or its events are of another type.
     pub fn find<E: Send + 'static>(&self, name: &str) -> Result<Control<E>, FindError> {
-        let stage = lock(&self.stages).get(name).cloned();
+        let stage = lock(&self.stages).by_name.get(name).cloned();
         let stage = stage.filter(|stage| stage.phase() == Phase::Open);
         let stage = stage.ok_or(FindError::NoSuchStage)?;
         let shared = stage.as_any().downcast::<Shared<E>>();
@@ -161,21 +190,19 @@ impl Manager {
 
     /// The stages that have not ended; the others are forgotten.
     fn living(&self) -> Vec<Arc<dyn Managed>> {
-        let (over, living): (Stages, Stages) = {
+        let (over, living) = {
             let mut stages = lock(&self.stages);
-            let all = std::mem::take(&mut *stages).into_iter();
-            let (over, living) = all.partition(|(_, stage)| stage.phase() == Phase::Over);
-            stages.clone_from(&living);
-            (over, living)
+            let over = stages.forget_ended();
+            (over, stages.by_name.values().cloned().collect())
         };
         drop_safely(over);
-        living.into_values().collect()
+        living
     }
 }
 
 impl fmt::Debug for Manager {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let names: Vec<_> = lock(&self.stages).keys().cloned().collect();
+        let names: Vec<_> = lock(&self.stages).by_name.keys().cloned().collect();
         f.debug_struct("Manager").field("stages", &names).finish()
     }
 }

@@ -1,6 +1,7 @@
 //! Several policies, all of which must admit.
 
 use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use super::{Admission, Counts, Deadline, Done, ExpectedDelay, Offer, Reason, Tag, Taken};
 use crate::nanos::Nanos;
@@ -51,11 +52,40 @@ impl Link {
     }
 }
 
+/// The first panic of several policies, that is to go on when all of them have been told.
+#[derive(Default)]
+struct Panicked(Option<Box<dyn Any + Send>>);
+
+impl Panicked {
+    fn catch<R>(&mut self, call: impl FnOnce() -> R) -> Option<R> {
+        match catch_unwind(AssertUnwindSafe(call)) {
+            Ok(result) => Some(result),
+            Err(payload) => {
+                match self.0 {
+                    None => self.0 = Some(payload),
+                    // Its destructor may panic, too.
+                    Some(_) => std::mem::forget(payload),
+                }
+                None
+            }
+        }
+    }
+
+    fn go_on(self) {
+        if let Some(payload) = self.0 {
+            resume_unwind(payload);
+        }
+    }
+}
+
 /// Policies in order, each asked only if those before it admit.
 ///
 /// If a later one refuses, those before it get back what they gave. Policies may be changed,
 /// added and removed at any time: each is told of the events that it admitted itself, and of
 /// no others. A chain without policies admits everything.
+///
+/// A policy that panics costs the others nothing: the panic goes on when they have been told.
+/// One that was asked is taken to have refused.
 ///
 /// ```
 /// use mely_sched::Nanos;
@@ -167,13 +197,16 @@ impl AdmissionChain {
     pub fn offer(&mut self, offer: &Offer) -> Result<Admitted, Reason> {
         for at in 0..self.links.len() {
             let link = &mut self.links[at];
-            if let Err(reason) = link.policy.offer(offer) {
+            let mut panicked = Panicked::default();
+            let asked = panicked.catch(|| link.policy.offer(offer));
+            if let Err(reason) = asked.unwrap_or(Err(Reason::Custom)) {
                 link.counts.count_refused(reason);
                 self.counts.count_refused(reason);
                 for link in &mut self.links[..at] {
                     link.counts.given_back += 1;
-                    link.policy.give_back(offer.tag);
+                    panicked.catch(|| link.policy.give_back(offer.tag));
                 }
+                panicked.go_on();
                 return Err(reason);
             }
             link.counts.admitted += 1;
@@ -189,10 +222,12 @@ impl AdmissionChain {
     /// the queue is dropped.
     pub fn give_back(&mut self, admitted: Admitted) {
         self.counts.given_back += 1;
+        let mut panicked = Panicked::default();
         for link in self.links_of(admitted.added) {
             link.counts.given_back += 1;
-            link.policy.give_back(admitted.tag);
+            panicked.catch(|| link.policy.give_back(admitted.tag));
         }
+        panicked.go_on();
     }
 
     /// Whether an event that was just taken out of the queue is still to be run. All policies
@@ -204,10 +239,12 @@ impl AdmissionChain {
     pub fn take(&mut self, admitted: Admitted, taken: &Taken) -> Result<Running, Reason> {
         let Admitted { tag, added } = admitted;
         let mut refused = None;
+        let mut panicked = Panicked::default();
         self.counts.taken += 1;
         for link in self.links_of(added) {
             link.counts.taken += 1;
-            if let Err(reason) = link.policy.take(tag, taken) {
+            let asked = panicked.catch(|| link.policy.take(tag, taken));
+            if let Err(reason) = asked.unwrap_or(Err(Reason::Custom)) {
                 link.counts.count_refused(reason);
                 refused = refused.or(Some(reason));
             }
@@ -219,8 +256,9 @@ impl AdmissionChain {
         self.counts.shed += 1;
         for link in self.links_of(added) {
             link.counts.shed += 1;
-            link.policy.shed(tag);
+            panicked.catch(|| link.policy.shed(tag));
         }
+        panicked.go_on();
         Err(reason)
     }
 
@@ -228,19 +266,23 @@ impl AdmissionChain {
     /// time says nothing.
     pub fn cancel(&mut self, running: Running) {
         self.counts.cancelled += 1;
+        let mut panicked = Panicked::default();
         for link in self.links_of(running.added) {
             link.counts.cancelled += 1;
-            link.policy.cancel(running.tag);
+            panicked.catch(|| link.policy.cancel(running.tag));
         }
+        panicked.go_on();
     }
 
     /// An event has been run.
     pub fn complete(&mut self, running: Running, done: &Done) {
         self.counts.completed += 1;
+        let mut panicked = Panicked::default();
         for link in self.links_of(running.added) {
             link.counts.completed += 1;
-            link.policy.complete(running.tag, done);
+            panicked.catch(|| link.policy.complete(running.tag, done));
         }
+        panicked.go_on();
     }
 
     fn links_of(&mut self, added: u32) -> impl Iterator<Item = &mut Link> {

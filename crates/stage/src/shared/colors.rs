@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use mely::{Colored, Context};
 
-use super::gate::{Downstream, Upstream, Waiter};
+use super::gate::{Downstream, Feeds, Upstream, Waiter};
 use super::queue::Service;
 use super::seat::Seat;
 use super::{Effects, Phase, Server, Shared, State};
@@ -68,8 +68,9 @@ impl<E: Send + 'static> Turn<E> {
         let Some(size) = shared.size_of_batch(lane) else {
             return;
         };
-        let served = shared.serve(&mut desk.seat, lane, size);
-        match shared.turn_over(lane, served.has_progressed) {
+        // Who comes for the end only makes no handler for it.
+        let has_progressed = size == 0 || shared.serve(&mut desk.seat, lane, size).has_progressed;
+        match shared.turn_over(lane, has_progressed) {
             Next::Nothing => {}
             Next::Leave => desk.leave(&shared),
             Next::Again => {
@@ -94,19 +95,35 @@ impl<E: Send + 'static> Drop for Turn<E> {
     }
 }
 
-/// Looks for events that were to accumulate when it is dropped, by a timer in its time or by the
-/// end of the runtime before.
+/// Looks for events that were to accumulate: by a timer in its time, or dropped by the end of the
+/// runtime before, when nothing accumulates any more.
 struct Due<E: Send + 'static> {
-    shared: Arc<Shared<E>>,
+    shared: Option<Arc<Shared<E>>>,
     lane: usize,
+}
+
+impl<E: Send + 'static> Due<E> {
+    fn look(mut self) {
+        let Some(shared) = self.shared.take() else {
+            return;
+        };
+        let now = shared.now();
+        shared.change(|state, effects| {
+            state.lanes[self.lane].timer = None;
+            state.see_to(self.lane, now, effects);
+        });
+    }
 }
 
 impl<E: Send + 'static> Drop for Due<E> {
     fn drop(&mut self) {
+        let Some(shared) = self.shared.take() else {
+            return;
+        };
         let lane = self.lane;
-        self.shared.change(|state, effects| {
+        shared.change(|state, effects| {
             let at = &mut state.lanes[lane];
-            at.has_timer = false;
+            at.timer = None;
             if at.service == Service::Idle && !at.is_empty() {
                 at.service = Service::Scheduled;
                 effects.turn = Some(lane);
@@ -123,10 +140,10 @@ impl<E: Send + 'static> Server<E> for Colors<E> {
 
     fn schedule_after(&self, shared: &Arc<Shared<E>>, lane: usize, delay: Duration) {
         let due = Due {
-            shared: Arc::clone(shared),
+            shared: Some(Arc::clone(shared)),
             lane,
         };
-        self.0[lane].post_after(delay, move |_, _| drop(due));
+        self.0[lane].post_after(delay, move |_, _| due.look());
     }
 
     fn grow(&self, _core: &Arc<Shared<E>>) -> io::Result<()> {
@@ -163,12 +180,16 @@ enum Next {
 }
 
 impl<E: Send + 'static> Shared<E> {
-    /// How many events the next batch may have; `None` if the lane is held, or has been seen to.
+    /// How many events the next batch may have, 0 if nothing waits; `None` if the lane is held,
+    /// or has been seen to.
     fn size_of_batch(self: &Arc<Self>, at: usize) -> Option<usize> {
         let (feeds, size) = {
             let mut state = self.lock();
             let size = state.batching.batch() as usize;
-            if state.feeds.is_empty() || state.lanes[at].is_empty() {
+            if state.lanes[at].is_empty() {
+                return Some(0);
+            }
+            if state.feeds.is_empty() {
                 return Some(size);
             }
             // From here on room that comes is not missed.
@@ -265,7 +286,15 @@ impl<E: Send + 'static> Downstream for Shared<E> {
         None
     }
 
-    fn feeds(&self) -> Arc<[Arc<dyn Downstream>]> {
+    fn feeds(&self) -> Feeds {
         Arc::clone(&self.lock().feeds)
+    }
+
+    fn is_open(&self) -> bool {
+        self.phase() == Phase::Open
+    }
+
+    fn let_go(self: Arc<Self>) -> Feeds {
+        Arc::into_inner(self).map_or_else(Feeds::default, |mut last| last.take_feeds())
     }
 }

@@ -114,23 +114,26 @@ impl<E: Send + 'static> Shared<E> {
     }
 
     /// Ready when all handlers are gone.
-    pub(crate) fn poll_over(&self, cx: &mut Context<'_>) -> Poll<()> {
+    pub(crate) fn poll_over(&self, number: &mut Option<u64>, cx: &mut Context<'_>) -> Poll<()> {
         let waker = cx.waker().clone();
         let mut state = self.lock();
-        let is_over = state.phase == Phase::Over;
-        let unused = if is_over || state.ends.iter().any(|other| other.will_wake(&waker)) {
-            Some(waker)
-        } else {
-            state.ends.push(waker);
-            None
-        };
-        drop(state);
-        drop_safely(unused);
-        if is_over {
-            Poll::Ready(())
-        } else {
-            Poll::Pending
+        if state.phase == Phase::Over {
+            return Poll::Ready(());
         }
+        let number = *number.get_or_insert_with(|| {
+            state.ends_begun += 1;
+            state.ends_begun
+        });
+        let before = state.ends.insert(number, waker);
+        drop(state);
+        drop_safely(before);
+        Poll::Pending
+    }
+
+    /// Awaits the end no more.
+    pub(crate) fn leave_ends(&self, number: u64) {
+        let waker = self.lock().ends.remove(&number);
+        drop_safely(waker);
     }
 
     /// Nobody comes for the events of a lane any more: the runtime has ended.
@@ -158,7 +161,9 @@ impl<E: Send + 'static> Shared<E> {
             state.seats -= 1;
             if state.seats == 0 && state.phase == Phase::Ending {
                 state.phase = Phase::Over;
-                effects.wakers.append(&mut state.ends);
+                effects
+                    .wakers
+                    .extend(std::mem::take(&mut state.ends).into_values());
             }
             effects.notify_all = true;
         });

@@ -17,9 +17,9 @@ mod seat;
 pub(crate) mod stage;
 mod threads;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::io;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use mely::Handle;
@@ -30,14 +30,14 @@ use mely_sched::{Batching, BatchingOptions, Governor, GovernorOptions, Nanos};
 pub use self::counts::Counts;
 pub(crate) use self::counts::Observed;
 use self::effects::Effects;
-use self::gate::{Downstream, Waiter};
+use self::gate::{Downstream, Feeds, Waiter};
 pub(crate) use self::offer::Place;
 use self::policies::Policies;
 use self::queue::Lane;
 pub(crate) use self::room::Turnstile;
 use self::stage::Stage;
 use crate::error::{Circle, Shed};
-use crate::safely::lock;
+use crate::safely::{drop_safely, lock};
 
 /// When a stage is scheduled that has events.
 ///
@@ -58,7 +58,7 @@ pub enum Schedule {
     #[default]
     Eager,
     /// When so many events wait for one color, or for the threads; or the first of them for so
-    /// long.
+    /// long; or when there is room for no more.
     Delayed {
         /// From how many events on.
         events: usize,
@@ -137,7 +137,7 @@ struct State<E> {
     governor: Option<Governor>,
     observed: Observed,
     chance: Chance,
-    feeds: Arc<[Arc<dyn Downstream>]>,
+    feeds: Feeds,
     /// Stages that wait for room here.
     upstream: Vec<Waiter>,
     /// Futures that wait for room here.
@@ -145,8 +145,9 @@ struct State<E> {
     rooms_begun: u64,
     /// Threads that wait for room elsewhere.
     threads_held: usize,
-    /// Who awaits its end.
-    ends: Vec<std::task::Waker>,
+    /// Who awaits its end, by a number each.
+    ends: BTreeMap<u64, std::task::Waker>,
+    ends_begun: u64,
     /// How often this stage was told of room elsewhere.
     resumed: u64,
     next_lane: usize,
@@ -176,6 +177,20 @@ pub(crate) struct Shared<E> {
     /// Who waits for its end does so here.
     over: Condvar,
     server: OnceLock<Box<dyn Server<E>>>,
+}
+
+impl<E> Shared<E> {
+    fn take_feeds(&mut self) -> Feeds {
+        let state = self.state.get_mut();
+        let state = state.unwrap_or_else(PoisonError::into_inner);
+        std::mem::take(&mut state.feeds)
+    }
+}
+
+impl<E> Drop for Shared<E> {
+    fn drop(&mut self) {
+        gate::let_go(self.take_feeds());
+    }
 }
 
 impl<E: Send + 'static> Shared<E> {
@@ -218,7 +233,8 @@ impl<E: Send + 'static> Shared<E> {
                 rooms: VecDeque::new(),
                 rooms_begun: 0,
                 threads_held: 0,
-                ends: Vec::new(),
+                ends: BTreeMap::new(),
+                ends_begun: 0,
                 resumed: 0,
                 next_lane: 0,
                 next_number: 0,
@@ -276,6 +292,8 @@ impl<E: Send + 'static> Shared<E> {
             state.capacity = capacity;
             state.note_room(effects);
         });
+        // What is full now accumulates no more.
+        self.look_at_all();
     }
 
     pub(crate) fn set_batch(&self, options: BatchingOptions) {
@@ -285,6 +303,10 @@ impl<E: Send + 'static> Shared<E> {
     pub(crate) fn set_schedule(self: &Arc<Self>, schedule: Schedule) {
         self.lock().schedule = schedule;
         // What has accumulated may be due now.
+        self.look_at_all();
+    }
+
+    fn look_at_all(self: &Arc<Self>) {
         (0..self.lanes()).for_each(|lane| self.look(lane));
     }
 
@@ -303,7 +325,7 @@ impl<E: Send + 'static> Shared<E> {
     /// Asks other policies from now on. What was admitted is judged by those that admitted it.
     pub(crate) fn set_admission(&self, chain: AdmissionChain) {
         let unused = self.lock().policies.replace(chain);
-        crate::safely::drop_safely(unused);
+        drop_safely(unused);
     }
 
     pub(crate) fn with_policies<R>(&self, change: impl FnOnce(&mut AdmissionChain) -> R) -> R {
@@ -311,14 +333,11 @@ impl<E: Send + 'static> Shared<E> {
     }
 
     pub(crate) fn feed(self: &Arc<Self>, to: Arc<dyn Downstream>) -> Result<(), Circle> {
-        let add = Arc::clone(&to);
-        let before = |state: &mut State<E>| -> Arc<[_]> {
-            state.feeds.iter().cloned().chain([add]).collect()
-        };
-        gate::declare(Arc::as_ptr(self).cast(), &to, || {
-            let mut state = self.lock();
-            state.feeds = before(&mut state);
-        })
+        let set = |feeds| std::mem::replace(&mut self.lock().feeds, feeds);
+        let before = gate::declare(Arc::as_ptr(self).cast(), &to, || self.feeds(), set)?;
+        // Those that have ended may go with it, and what they have of the program's.
+        drop_safely(before);
+        Ok(())
     }
 
     fn lanes(&self) -> usize {

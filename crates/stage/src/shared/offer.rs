@@ -162,7 +162,8 @@ impl<E> State<E> {
             return Duration::ZERO;
         };
         let lane = &self.lanes[lane];
-        if self.phase != Phase::Open || lane.len() >= events {
+        // What is full will accumulate no more.
+        if self.phase != Phase::Open || lane.len() >= events || self.room() == 0 {
             return Duration::ZERO;
         }
         let waited = lane.since().map_or(Nanos::ZERO, |since| now.since(since));
@@ -181,8 +182,11 @@ impl<E> State<E> {
                 self.lanes[at].service = Service::Scheduled;
             }
             effects.turn = Some(at);
-        } else if !lane.has_timer {
-            lane.has_timer = true;
+            return;
+        }
+        let due = now.after(Nanos::from(due_in));
+        if lane.timer.is_none_or(|timer| due < timer) {
+            lane.timer = Some(due);
             effects.later = Some((at, due_in));
         }
     }

@@ -37,11 +37,13 @@ impl<E: Send + 'static> Seat<E> {
 
     fn handler(&mut self, shared: &Shared<E>) -> Option<&mut Box<dyn Stage<E>>> {
         if self.handler.is_none() {
-            self.handler = caught(|| {
-                let mut handler = (shared.program.make)(self.number);
-                handler.init(&mut shared.context(self.number));
-                handler
-            });
+            let mut handler = caught(|| (shared.program.make)(self.number))?;
+            if caught(|| handler.init(&mut shared.context(self.number))).is_none() {
+                // Not while that panic unwinds: this may panic, too.
+                drop_safely(handler);
+                return None;
+            }
+            self.handler = Some(handler);
         }
         self.handler.as_mut()
     }

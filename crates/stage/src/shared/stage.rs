@@ -50,6 +50,9 @@ pub trait Stage<E>: Send + 'static {
     }
 
     /// Handles events: those that it takes out of the batch.
+    ///
+    /// There may be none in it after all: those that waited are refused by admission, were taken
+    /// by another thread of the stage, or were handed back.
     fn handle(&mut self, batch: &mut Batch<'_, E>, cx: &mut StageContext<'_>);
 }
 

@@ -38,7 +38,7 @@ impl<E: Send + 'static> Server<E> for Threads<E> {
     /// A thread that waits has looked how long events are to accumulate; one that begins to
     /// wait will.
     fn schedule_after(&self, shared: &Arc<Shared<E>>, _lane: usize, _delay: Duration) {
-        shared.lock().lanes[LANE].has_timer = false;
+        shared.lock().lanes[LANE].timer = None;
         shared.work.notify_one();
     }
 
@@ -90,7 +90,9 @@ fn add_thread<E: Send + 'static>(shared: &Arc<Shared<E>>) -> io::Result<()> {
         shared: Arc::clone(shared),
         seat: Seat::new(number),
     };
-    let thread = std::thread::Builder::new().name(shared.name.to_string());
+    // The system takes no name with a zero byte.
+    let name = shared.name.replace('\0', " ");
+    let thread = std::thread::Builder::new().name(name);
     match thread.spawn(move || serving.run()) {
         Ok(_) => Ok(()),
         Err(error) => {

@@ -9,7 +9,7 @@ use crate::histogram::Histogram;
 const LE_MIN_NS: u64 = 1 << 8;
 const LE_MAX_NS: u64 = 1 << 36;
 
-/// The largest end of an interval of batches that is told.
+/// Where the largest interval of batches that is told ends.
 const LE_MAX_EVENTS: u64 = 1 << 12;
 
 const NS_PER_S: f64 = 1e9;
@@ -138,7 +138,7 @@ pub fn to_prometheus(stages: &[Snapshot]) -> String {
         |s| &s.service,
         (times, NS_PER_S),
     );
-    let sizes = (1..=LE_MAX_EVENTS, 1.0);
+    let sizes = (2..=LE_MAX_EVENTS, 1.0);
     let help = "How many events handlers took at once.";
     text.histograms("batch_events", help, stages, |s| &s.batches, sizes);
     text.0
@@ -153,7 +153,7 @@ impl Prometheus {
     }
 
     fn sample(&mut self, name: &str, stage: &str, labels: &str, value: f64) {
-        let stage = quoted(stage);
+        let stage = quoted(stage, |letter| letter.to_string());
         let line = format!("mely_stage_{name}{{stage={stage}{labels}}} {value}\n");
         self.0.push_str(&line);
     }
@@ -173,10 +173,11 @@ impl Prometheus {
             let mut so_far = 0;
             for (last, count) in histogram.intervals() {
                 so_far += count;
-                // An interval ends where the next begins.
+                // An interval of times ends where the next begins; one of numbers with its last.
                 let end = last.saturating_add(1);
                 if end.is_power_of_two() && ends.contains(&end) {
-                    let label = format!(",le=\"{}\"", end as f64 / unit);
+                    let le = if unit == 1.0 { last } else { end };
+                    let label = format!(",le=\"{}\"", le as f64 / unit);
                     self.sample(&format!("{name}_bucket"), stage, &label, so_far as f64);
                 }
             }
@@ -212,7 +213,7 @@ pub fn to_json(stages: &[Snapshot]) -> String {
 }
 
 fn object(stage: &Snapshot) -> String {
-    let mut fields = vec![format!("\"stage\":{}", quoted(&stage.name))];
+    let mut fields = vec![format!("\"stage\":{}", quoted(&stage.name, in_json))];
     for (name, _, _, value) in SAMPLES {
         fields.push(format!("\"{name}\":{}", value(stage)));
     }
@@ -248,16 +249,20 @@ fn quantiles(histogram: &Histogram) -> String {
     text + "}"
 }
 
-/// A name in quotation marks, as Prometheus and JSON both read it.
-fn quoted(name: &str) -> String {
+/// A control character: Prometheus takes it as it is.
+fn in_json(control: char) -> String {
+    format!("\\u{:04x}", u32::from(control))
+}
+
+/// A name in quotation marks, as Prometheus and JSON both read it, but for control characters.
+fn quoted(name: &str, control: impl Fn(char) -> String) -> String {
     let mut text = String::from("\"");
     for letter in name.chars() {
         match letter {
             '"' => text.push_str("\\\""),
             '\\' => text.push_str("\\\\"),
             '\n' => text.push_str("\\n"),
-            // Neither needs them, and only JSON has a way to write them.
-            letter if letter.is_control() => text.push(' '),
+            letter if letter.is_control() => text.push_str(&control(letter)),
             letter => text.push(letter),
         }
     }

@@ -1,5 +1,7 @@
 //! Handlers, destructors, hooks and key functions that panic or call the stage.
 
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, OnceLock};
 
@@ -295,4 +297,58 @@ fn a_handler_that_takes_nothing_does_so_until_it_takes_something() {
         stage.destroy(Ending::Drain, LONG).expect("drained");
         assert_eq!(assert_accounted(&stage.snapshot()).handled, 5);
     }
+}
+
+struct PanicsTwice;
+
+impl Stage<u32> for PanicsTwice {
+    fn init(&mut self, _cx: &mut StageContext<'_>) {
+        panics("in init");
+    }
+    fn handle(&mut self, _: &mut Batch<'_, u32>, _cx: &mut StageContext<'_>) {}
+}
+
+impl Drop for PanicsTwice {
+    fn drop(&mut self) {
+        panics("in drop");
+    }
+}
+
+#[test]
+fn a_handler_may_panic_in_init_and_in_drop() {
+    let rt = runtime();
+    let stage = Manager::new(&rt).create("twice", StageOptions::new(), |_| PanicsTwice);
+    let stage = stage.expect("created");
+    stage.sink().offer(7).expect("room");
+    stage.wait_ended(LONG).expect("ended");
+    assert_eq!(assert_accounted(&stage.snapshot()).no_handler, 1);
+}
+
+/// Counts how often it was made, and had nothing to do.
+struct Counts(Arc<AtomicU64>, Arc<AtomicU64>);
+
+impl Stage<u32> for Counts {
+    fn init(&mut self, _cx: &mut StageContext<'_>) {
+        self.0.fetch_add(1, Relaxed);
+    }
+    fn handle(&mut self, batch: &mut Batch<'_, u32>, _cx: &mut StageContext<'_>) {
+        if batch.take_all().is_empty() {
+            self.1.fetch_add(1, Relaxed);
+        }
+    }
+}
+
+#[test]
+fn a_handler_that_has_nothing_to_do_is_not_made() {
+    let rt = runtime();
+    let (inits, empties) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
+    let both = (Arc::clone(&inits), Arc::clone(&empties));
+    let stage = Manager::new(&rt)
+        .create("unused", StageOptions::new().colors(8), move |_| {
+            Counts(Arc::clone(&both.0), Arc::clone(&both.1))
+        })
+        .expect("created");
+    stage.sink().offer(7).expect("room");
+    stage.destroy(Ending::Drain, LONG).expect("drained");
+    assert_eq!((inits.load(Relaxed), empties.load(Relaxed)), (1, 0));
 }

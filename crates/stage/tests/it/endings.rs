@@ -1,7 +1,10 @@
 //! Stages that end, in every way.
 
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
+use std::task::{Context, Wake, Waker};
 use std::time::Duration;
 
 use mely::Runtime;
@@ -193,4 +196,34 @@ fn handlers_are_dropped_where_they_ran_before_the_stage_is_over() {
     (0..2).for_each(|n| stage.sink().offer(n).expect("room"));
     stage.destroy(Ending::Drain, LONG).expect("drained");
     assert_eq!(told.try_iter().collect::<Vec<_>>(), [None, None]);
+}
+
+struct Count(AtomicU64);
+
+impl Wake for Count {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, Relaxed);
+    }
+}
+
+#[test]
+fn who_awaits_an_end_no_more_is_forgotten() {
+    let rt = runtime();
+    let stage = Manager::new(&rt).create("long", StageOptions::new(), |_| each(|_: u32| ()));
+    let stage = stage.expect("created");
+    let mut wakers = Vec::new();
+    for _ in 0..100 {
+        let count = Arc::new(Count(AtomicU64::new(0)));
+        wakers.push(Arc::downgrade(&count));
+        let waker = Waker::from(count);
+        let mut ended = std::pin::pin!(stage.ended());
+        assert!(
+            ended
+                .as_mut()
+                .poll(&mut Context::from_waker(&waker))
+                .is_pending()
+        );
+    }
+    let kept = wakers.iter().filter(|one| one.upgrade().is_some()).count();
+    assert_eq!(kept, 0, "wakers are kept");
 }

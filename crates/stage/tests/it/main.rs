@@ -2,14 +2,19 @@
 
 mod breakers;
 mod canary;
+mod delays;
 mod endings;
 mod feeding;
+mod forgotten;
 mod law;
 mod order;
+mod policies;
 mod reconfigured;
 mod rooms;
 mod seen;
+mod stress;
 mod threads;
+mod ways;
 
 use std::time::Duration;
 

@@ -40,3 +40,38 @@ fn snapshots_are_text_for_prometheus_and_json() {
     assert!(stages.snapshots().is_empty());
     assert_eq!(to_json(&[]), "[]");
 }
+
+#[test]
+fn intervals_of_batches_include_their_ends() {
+    let rt = runtime();
+    let options = StageOptions::new().colors(1);
+    let stage = Manager::new(&rt)
+        .create("ones", options, |_| each(|_: u32| ()))
+        .expect("created");
+    stage.sink().offer(7).expect("room");
+    stage.destroy(Ending::Drain, LONG).expect("drained");
+    let text = to_prometheus(&[stage.snapshot()]);
+    assert!(text.contains("mely_stage_batch_events_bucket{stage=\"ones\",le=\"1\"} 1\n"));
+}
+
+#[test]
+fn names_stay_apart() {
+    let rt = runtime();
+    let stages = Manager::new(&rt);
+    for name in ["a b", "a\tb", "a\rb", "a\u{0}b"] {
+        stages
+            .create(name, StageOptions::new(), |_| each(|_: u32| ()))
+            .expect("created");
+    }
+    let json = to_json(&stages.snapshots());
+    assert!(json.contains("\"a\\u0009b\"") || json.contains("a\\tb"));
+    let text = to_prometheus(&stages.snapshots());
+    let mut lines: Vec<_> = text
+        .split('\n')
+        .filter(|line| !line.starts_with('#'))
+        .collect();
+    let all = lines.len();
+    lines.sort_unstable();
+    lines.dedup();
+    assert_eq!(lines.len(), all);
+}

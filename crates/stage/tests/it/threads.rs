@@ -69,3 +69,14 @@ fn a_governor_that_changes_brings_threads_and_sends_them_away() {
     assert_eq!(stage.snapshot().threads, 0);
     assert_accounted(&stage.snapshot());
 }
+
+#[test]
+fn a_stage_of_threads_may_have_any_name() {
+    let rt = runtime();
+    let options = StageOptions::new().threads(eager(1));
+    let stage = Manager::new(&rt).create("a\0b", options, |_| each(|_: u32| ()));
+    let stage = stage.expect("created");
+    stage.sink().offer(7).expect("room");
+    stage.destroy(Ending::Drain, LONG).expect("drained");
+    assert_eq!(stage.snapshot().counts.handled, 1);
+}
