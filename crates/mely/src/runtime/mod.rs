@@ -2,6 +2,7 @@
 
 mod before;
 pub(crate) mod builder;
+pub(crate) mod counting;
 pub(crate) mod ending;
 pub(crate) mod error;
 pub(crate) mod handle;
@@ -28,6 +29,7 @@ use self::handle::Handle;
 use crate::machine::affinity::{Cores, Crowd};
 use crate::machine::barrier;
 use crate::machine::clock::SystemClock;
+use crate::machine::counter::Choice;
 use crate::machine::cycles;
 use crate::machine::sync::Arc;
 use crate::outside::reactor::{self, Reactor};
@@ -100,8 +102,9 @@ impl Runtime {
                 )))
             })
             .collect::<Result<Box<[_]>, BuildError>>()?;
+        let counting = Choice::of(config.counted);
         let shared = Shared::new(config, Arc::new(SystemClock), remotes);
-        let shared = Arc::new(shared.recorded(recording));
+        let shared = Arc::new(shared.recorded(recording).counting(counting));
         let mut runtime = Self {
             handle: Handle::new(Arc::clone(&shared)),
             threads: Some(Vec::new()),
