@@ -14,8 +14,6 @@ pub(crate) use self::off::Counter;
 #[cfg(all(feature = "counters", not(any(loom, miri, feature = "virtual"))))]
 pub(crate) use self::on::Counter;
 
-use std::io;
-
 /// What the workers count while the events of each handler run
 /// ([`Builder::counted`](crate::Builder::counted)).
 ///
@@ -75,32 +73,6 @@ impl Source {
             Self::CacheMisses => "cache_misses",
             Self::PageFaults => "page_faults",
         }
-    }
-
-    /// Why it cannot be opened, for people.
-    pub(crate) fn refused(self, error: &io::Error) -> String {
-        format!("{} cannot be opened: {error}{}", self.name(), hint(error))
-    }
-}
-
-/// Where to look after an error.
-fn hint(error: &io::Error) -> String {
-    use rustix::io::Errno;
-    const PARANOID: &str = "/proc/sys/kernel/perf_event_paranoid";
-    match Errno::from_io_error(error) {
-        Some(Errno::NOENT | Errno::OPNOTSUPP | Errno::NODEV) => {
-            " (this machine has none, as many virtual machines)".to_owned()
-        }
-        Some(Errno::ACCESS | Errno::PERM | Errno::NOSYS) => match std::fs::read_to_string(PARANOID)
-        {
-            Ok(level) => format!(
-                " (kernel.perf_event_paranoid is {}; above 2, or behind a filter of system calls, \
-                 as in many containers, it is refused)",
-                level.trim()
-            ),
-            Err(_) => " (the kernel was built without)".to_owned(),
-        },
-        _ => String::new(),
     }
 }
 
@@ -179,15 +151,5 @@ mod tests {
         assert_eq!(at(12, 1_000, 400).since(&begin), Some(2), "no time at all");
         let huge = at(u64::MAX, u64::MAX, 401);
         assert_eq!(huge.since(&begin), Some(u64::MAX));
-    }
-
-    #[test]
-    fn a_refusal_names_what_to_look_at() {
-        let told = |errno: rustix::io::Errno| Source::CacheMisses.refused(&errno.into());
-        assert!(told(rustix::io::Errno::NOENT).contains("virtual machines"));
-        assert!(told(rustix::io::Errno::MFILE).contains("open files"));
-        assert!(told(rustix::io::Errno::NOSYS).contains('('));
-        let told = told(rustix::io::Errno::ACCESS);
-        assert!(told.starts_with("cache_misses cannot be opened"), "{told}");
     }
 }

@@ -6,8 +6,12 @@ use std::time::Duration;
 
 use perf_event::Builder;
 use perf_event::events::{Hardware, Raw, Software};
+use rustix::io::Errno;
 
 use super::{Reading, Source};
+
+/// Who may open counters, as the kernel was told.
+const PARANOID: &str = "/proc/sys/kernel/perf_event_paranoid";
 
 /// A counter of the thread that opened it, in user space only: so no privilege is needed where
 /// `kernel.perf_event_paranoid` is 2, as it is on most machines.
@@ -30,7 +34,7 @@ impl Counter {
             counter.enable()?;
             Ok(counter)
         };
-        let counter = open().map_err(|error| source.refused(&error))?;
+        let counter = open().map_err(|error| refused(source, &error))?;
         Ok(Self(RefCell::new(counter)))
     }
 
@@ -45,6 +49,31 @@ impl Counter {
             enabled_ns: ns(read.time_enabled()),
             running_ns: ns(read.time_running()),
         })
+    }
+}
+
+/// Why it cannot be opened, for people.
+fn refused(source: Source, error: &io::Error) -> String {
+    format!("{} cannot be opened: {error}{}", source.name(), hint(error))
+}
+
+/// What an error means here.
+fn hint(error: &io::Error) -> String {
+    match Errno::from_io_error(error) {
+        Some(Errno::NOENT | Errno::OPNOTSUPP | Errno::NODEV) => {
+            " (this machine has none, as many virtual machines)".to_owned()
+        }
+        Some(Errno::ACCESS | Errno::PERM | Errno::NOSYS) => {
+            match std::fs::read_to_string(PARANOID) {
+                Ok(level) => format!(
+                    " (kernel.perf_event_paranoid is {}; it is refused above 2, and by filters of \
+                     system calls, as many containers have them)",
+                    level.trim()
+                ),
+                Err(_) => " (the kernel may be built without)".to_owned(),
+            }
+        }
+        _ => String::new(),
     }
 }
 
@@ -68,5 +97,15 @@ mod tests {
         std::thread::spawn(fresh).join().expect("no panic");
         let others = counter.read().expect("it is told").since(&end);
         assert!(others < Some(1_000), "those of another: {others:?}");
+    }
+
+    #[test]
+    fn a_refusal_names_what_to_look_at() {
+        let told = |errno: Errno| refused(Source::CacheMisses, &errno.into());
+        assert!(told(Errno::NOENT).contains("virtual machines"));
+        assert!(told(Errno::MFILE).contains("open files"));
+        assert!(told(Errno::NOSYS).contains('('));
+        let told = told(Errno::ACCESS);
+        assert!(told.starts_with("cache_misses cannot be opened"), "{told}");
     }
 }
