@@ -9,7 +9,7 @@ use mely_topology::CpuSet;
 use super::error::BuildError;
 use crate::cell::{Capacity, OnPanic, UNBOUNDED};
 use crate::machine::affinity::{Affinity, Cores};
-use crate::machine::counter::Counted;
+use crate::machine::counter::{Choice, Counted};
 use crate::shared::config::{Config, ReactorKind, StallReport};
 use crate::shared::idle::WORKERS_MAX;
 
@@ -290,7 +290,7 @@ impl Builder {
             on_stall: self.on_stall,
             worker_name: self.worker_name,
             reactor: self.reactor,
-            counted: self.counted,
+            counting: Choice::of(self.counted),
             trace: self.trace,
         }
     }

@@ -26,7 +26,7 @@ pub struct Counting {
 
 impl Counting {
     pub(super) fn of(shared: &Shared) -> Self {
-        match &shared.counting {
+        match &shared.config.counting {
             Choice::Nothing => Self::default(),
             Choice::None(reason) => Self {
                 reason: Some(reason.clone()),

@@ -29,7 +29,6 @@ use self::handle::Handle;
 use crate::machine::affinity::{Cores, Crowd};
 use crate::machine::barrier;
 use crate::machine::clock::SystemClock;
-use crate::machine::counter::Choice;
 use crate::machine::cycles;
 use crate::machine::sync::Arc;
 use crate::outside::reactor::{self, Reactor};
@@ -102,9 +101,8 @@ impl Runtime {
                 )))
             })
             .collect::<Result<Box<[_]>, BuildError>>()?;
-        let counting = Choice::of(config.counted);
         let shared = Shared::new(config, Arc::new(SystemClock), remotes);
-        let shared = Arc::new(shared.recorded(recording).counting(counting));
+        let shared = Arc::new(shared.recorded(recording));
         let mut runtime = Self {
             handle: Handle::new(Arc::clone(&shared)),
             threads: Some(Vec::new()),

@@ -13,7 +13,6 @@ use super::builder::Builder;
 use super::ending::ShutdownReport;
 use super::error::BuildError;
 use crate::machine::clock::Clock;
-use crate::machine::counter::Choice;
 use crate::machine::driver::{Driver, ReadyList};
 use crate::machine::simulated::{hooks, meter};
 use crate::machine::sync::Arc;
@@ -74,10 +73,8 @@ impl Workers {
         };
         let remotes: Box<[_]> = cpus.iter().enumerate().map(remote).collect();
         let clock = Arc::new(VirtualClock(Instant::now()));
-        let config = builder.into_config(cpus.len());
-        let counting = Choice::of(config.counted);
-        let shared = Shared::new(config, clock, remotes);
-        let shared = Arc::new(shared.counting(counting));
+        let shared = Shared::new(builder.into_config(cpus.len()), clock, remotes);
+        let shared = Arc::new(shared);
         let victims = |worker| topology.victim_workers(worker, cpus).into_boxed_slice();
         Self {
             handle: Handle::new(shared),

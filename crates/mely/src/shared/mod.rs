@@ -27,7 +27,6 @@ use crate::cost::sampler::Rate;
 use crate::cost::seats::Seats;
 use crate::event::{Event, NodeMemory};
 use crate::machine::clock::Clock;
-use crate::machine::counter::Choice;
 use crate::machine::driver::Sources;
 use crate::machine::sync::{Arc, AtomicU64, AtomicUsize, plain, unpoison};
 use crate::memory::pool::Reserve;
@@ -99,8 +98,6 @@ pub(crate) struct Shared {
     pub(crate) penalties: Arc<Penalties>,
     /// What it records, if it does.
     recording: Option<Recording>,
-    /// What the workers count beside.
-    pub(crate) counting: Choice,
     /// Who waits for room in bounded colors.
     pub(crate) rooms: Rooms,
     phase: AtomicUsize,
@@ -142,7 +139,6 @@ impl Shared {
             rate,
             penalties: Arc::new(Penalties::new()),
             recording: None,
-            counting: Choice::Nothing,
             phase: AtomicUsize::new(Phase::Running as usize),
             next_color: AtomicU64::new(u64::from(u16::MAX) + 1),
             next_home: AtomicUsize::new(0),
@@ -159,11 +155,6 @@ impl Shared {
     /// The same, of a runtime that records.
     pub(crate) fn recorded(self, recording: Option<Recording>) -> Self {
         Self { recording, ..self }
-    }
-
-    /// The same, whose workers count this.
-    pub(crate) fn counting(self, counting: Choice) -> Self {
-        Self { counting, ..self }
     }
 
     pub(crate) fn recording(&self) -> Option<&Recording> {

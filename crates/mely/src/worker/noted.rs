@@ -231,7 +231,7 @@ impl Worker {
 
     /// The counter of a worker, opened on its thread, if it has one; why not, others are told.
     pub(super) fn open_counter(shared: &Shared, remote: &Remote) -> Option<Counter> {
-        let Choice::Source(source) = shared.counting else {
+        let Choice::Source(source) = shared.config.counting else {
             return None;
         };
         let refused = |reason| remote.uncounted.set(reason);
