@@ -51,7 +51,8 @@ pub(crate) fn tidy() -> Step {
 /// Clippy also holds the length of functions; clippy.toml has the limit.
 const LINTS: &[&str] = &["--", "-D", "warnings", "-D", "clippy::too_many_lines"];
 
-/// What is compiled with spans only.
+/// What is compiled with spans only. It is built without counters here, and with them in the
+/// whole workspace, as `mely-cli` has them.
 const SPANS: &[&str] = &["-p", "mely", "--features", "tracing"];
 
 pub(crate) fn clippy() -> Step {

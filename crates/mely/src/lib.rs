@@ -36,7 +36,9 @@
 //! | see what happens, and how long what waits and runs | [`Handle::metrics`], [`Handler`], [`Histogram`], [`Waiting`] |
 //!
 //! With the feature `tracing` an event runs inside the span of the `tracing` crate that it was
-//! posted in; `docs/guide` has the rules. Without it nothing of that is left in a program.
+//! posted in; `docs/guide` has the rules. Without it nothing of that is left in a program. With
+//! the feature `counters` a runtime may count cache misses and page faults by handler
+//! ([`Builder::counted`]).
 //!
 //! The ideas come from *Efficient Workstealing for Multicore Event-Driven Systems*
 //! (ICDCS 2010) and *Vol de tâches efficace pour systèmes événementiels multi-cœurs* (CFSE
@@ -77,6 +79,7 @@ pub use color::state::TaskState;
 pub use color::{Color, Colored, Pending, WeakColored, WithHandler};
 pub use event::handler::{HANDLERS_MAX, Handler};
 pub use machine::affinity::{Affinity, UnknownAffinity};
+pub use machine::counter::Counted;
 pub use machine::region::{Access, Region};
 pub use mely_sched::{Heuristics, Policy, QueueKind, UnknownPolicy};
 /// The machine's shape: CPUs, caches, quotas, and where threads run.
@@ -85,6 +88,7 @@ pub use mely_topology as topology;
 pub use outside::{net, signals};
 pub use runtime::Runtime;
 pub use runtime::builder::Builder;
+pub use runtime::counting::{Counting, Tally};
 pub use runtime::ending::{ShutdownError, ShutdownReport};
 pub use runtime::error::BuildError;
 pub use runtime::handle::Handle;

@@ -20,6 +20,9 @@ pub(super) struct Change {
     pub(super) handlers: Vec<HandlerChange>,
     /// Longest first.
     pub(super) waiting: Vec<Waiting>,
+    /// What is counted by handler; nothing if the program does not tell.
+    pub(super) counter: Option<String>,
+    pub(super) not_counted: Option<String>,
 }
 
 #[derive(Debug)]
@@ -50,6 +53,9 @@ pub(super) struct HandlerChange {
     pub(super) wait: Durations,
     /// The learned mean cost of an event, in seconds.
     pub(super) cost_seconds: Option<f64>,
+    /// How much was counted, an event and in all; nothing if nothing is known.
+    pub(super) counted_per_event: Option<f64>,
+    pub(super) counted_per_second: Option<f64>,
     pub(super) penalty: f64,
     pub(super) moves_per_second: f64,
     /// In all.
@@ -106,6 +112,8 @@ impl Change {
             workers: Vec::new(),
             handlers: Vec::new(),
             waiting: now.waiting.clone(),
+            counter: now.counter.clone(),
+            not_counted: now.not_counted.clone(),
         };
         for (&worker, values) in &now.workers {
             let before = before.and_then(|look| look.workers.get(&worker));
@@ -161,6 +169,8 @@ fn handlers(
         let wait = look.wait.since(before.map_or(&none, |look| &look.wait));
         let all_seconds = seconds * now.workers.len() as f64;
         let tells = !look.run.buckets.is_empty();
+        let counted_events = pair.grown("counted_events_total");
+        let counted = |part: f64| (counted_events > 0.0).then_some(part);
         HandlerChange {
             name: name.clone(),
             events_per_second: pair.rate("events_total"),
@@ -168,6 +178,8 @@ fn handlers(
             run,
             wait,
             cost_seconds: cycles_per_second.map(|rate| value(pair.now, "cost_cycles") / rate),
+            counted_per_event: counted(pair.grown("counted_total") / counted_events),
+            counted_per_second: counted(pair.rate("counted_total")),
             penalty: value(pair.now, "penalty").max(1.0),
             moves_per_second: pair.rate("moves_total"),
             moves: value(pair.now, "moves_total"),

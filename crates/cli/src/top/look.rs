@@ -20,6 +20,10 @@ pub(super) struct Look {
     pub(super) handlers: BTreeMap<String, HandlerLook>,
     /// Longest first.
     pub(super) waiting: Vec<Waiting>,
+    /// What is counted by handler.
+    pub(super) counter: Option<String>,
+    /// Why it is not, or not everywhere.
+    pub(super) not_counted: Option<String>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -63,6 +67,8 @@ impl Look {
             workers: BTreeMap::new(),
             handlers: BTreeMap::new(),
             waiting: Vec::new(),
+            counter: None,
+            not_counted: None,
         };
         let mut waiting = BTreeMap::new();
         for sample in &samples {
@@ -98,6 +104,10 @@ impl Look {
                 "color" => one.color = Some(sample.value as u64),
                 _ => {}
             }
+        } else if let ("counter_workers", Some(counter)) = (name, sample.label("counter")) {
+            self.counter = Some(counter.to_owned());
+        } else if let ("counter_refused", Some(reason)) = (name, sample.label("reason")) {
+            self.not_counted = Some(reason.to_owned());
         } else if sample.labels.is_empty() {
             self.totals.insert(name.to_owned(), sample.value);
         }

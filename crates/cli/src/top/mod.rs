@@ -5,6 +5,7 @@ mod change;
 mod fetch;
 mod json;
 mod look;
+mod number;
 mod screen;
 mod table;
 mod text;
@@ -42,7 +43,11 @@ const INTERVAL_MIN: Duration = Duration::from_millis(50);
 /// UNPIN a color if it is pinned, and one of its events has waited for 100 ms while another
 /// worker sleeps, and slept for half of the time: `ColorOptions::start_on`.
 ///
-/// Misses of caches are not shown: the runtime reads no hardware counters.
+/// A program that counts cache misses or page faults (`Builder::counted`, `mely web --counted`) is
+/// shown with how many an event of each handler takes, in user space, estimated from the same
+/// samples: L2 MISS where the processor's misses of level 2 are counted, MISSES where it is what
+/// the kernel calls cache misses, FAULTS for page faults. Where it should but cannot count, a line
+/// says why: many virtual machines have no hardware counters.
 #[derive(Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct TopArgs {

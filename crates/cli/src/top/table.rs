@@ -3,6 +3,7 @@
 use super::advice::{self, Advice};
 use super::change::{Change, HandlerChange, WorkerChange};
 use super::look::Waiting;
+use super::number::{number, percent, time};
 use super::screen::{Rows, Style};
 
 /// How many waiting colors a screen shows, and how many lines of advice.
@@ -27,7 +28,7 @@ struct Room {
 }
 
 impl Room {
-    fn of(change: &Change, rows: Rows, advice_lines: usize) -> Self {
+    fn of(change: &Change, rows: Rows, head_lines: usize, advice_lines: usize) -> Self {
         match rows {
             Rows::Wanted(rows) => Self {
                 workers: change.workers.len(),
@@ -39,10 +40,11 @@ impl Room {
                 let workers = change.workers.len().min((rows / 3).max(2));
                 let waiting = change.waiting.len().min(WAITING_MAX);
                 let advice_lines = advice_lines.min(ADVICE_LINES_MAX);
-                // A line for the title, a blank one and a heading for each part, one for what
-                // is left out of each of the first two, and the last, where the cursor is.
+                // The title and what is below it, a blank line and a heading for each part, one for
+                // what is left out of each of the first two, and the last, where the cursor is.
                 let part = |lines: usize| if lines > 0 { lines + 2 } else { 0 };
-                let others = 1 + part(workers) + part(waiting) + part(advice_lines) + 2 + 2 + 1;
+                let parts = part(workers) + part(waiting) + part(advice_lines);
+                let others = head_lines + parts + 2 + 2 + 1;
                 Self {
                     workers,
                     handlers: rows.saturating_sub(others).max(1),
@@ -56,8 +58,9 @@ impl Room {
 
 pub(super) fn of(change: &Change, source: &str, style: &Style) -> String {
     let advice = advice_lines(&advice::of(change), style);
-    let room = Room::of(change, style.rows, advice.len());
-    let mut text = clipped(&title(change, source), style) + "\n";
+    let head = head_lines(change, source, style);
+    let room = Room::of(change, style.rows, head.len(), advice.len());
+    let mut text = head.join("\n") + "\n";
     let workers = change.workers.iter().take(room.workers).map(worker_row);
     push_table(&mut text, WORKER_HEADINGS, workers.collect(), style);
     push_rest(
@@ -67,8 +70,7 @@ pub(super) fn of(change: &Change, source: &str, style: &Style) -> String {
         "workers",
         style,
     );
-    let handlers = change.handlers.iter().take(room.handlers).map(handler_row);
-    push_table(&mut text, HANDLER_HEADINGS, handlers.collect(), style);
+    push_handlers(&mut text, change, room.handlers, style);
     push_rest(
         &mut text,
         change.handlers.len(),
@@ -86,6 +88,16 @@ pub(super) fn of(change: &Change, source: &str, style: &Style) -> String {
         }
     }
     text
+}
+
+/// The title, and why something is not counted.
+fn head_lines(change: &Change, source: &str, style: &Style) -> Vec<String> {
+    let mut lines = vec![clipped(&title(change, source), style)];
+    if let Some(reason) = &change.not_counted {
+        let reason = shown(&format!("not counted: {reason}"));
+        lines.extend(wrapped(&reason, style.columns.unwrap_or(COLUMNS)));
+    }
+    lines
 }
 
 fn title(change: &Change, source: &str) -> String {
@@ -111,9 +123,9 @@ fn title(change: &Change, source: &str) -> String {
 }
 
 /// The headings of columns; the one with a name takes what room there is.
-type Headings = &'static [&'static str];
+type Headings<'a> = &'a [&'a str];
 
-const WORKER_HEADINGS: Headings = &[
+const WORKER_HEADINGS: Headings<'static> = &[
     "WORKER",
     "BUSY",
     "EVENTS/S",
@@ -141,10 +153,38 @@ fn worker_row(of: &WorkerChange) -> Vec<String> {
     ]
 }
 
-const HANDLER_HEADINGS: Headings = &[
+const HANDLER_HEADINGS: Headings<'static> = &[
     "HANDLER", "EVENTS/S", "TIME", "RUN p50", "p99", "WAIT p50", "p99", "COST", "PENALTY",
     "MOVES/S",
 ];
+
+/// The heading of what is counted, an event.
+fn counter_heading(counter: &str) -> &'static str {
+    match counter {
+        "l2_cache_misses" => "L2 MISS",
+        "cache_misses" => "MISSES",
+        "page_faults" => "FAULTS",
+        _ => "COUNTED",
+    }
+}
+
+/// The handlers, with a column for what the program counts, if it does.
+fn push_handlers(text: &mut String, change: &Change, rows: usize, style: &Style) {
+    let shown = change.handlers.iter().take(rows);
+    let counted = |of: &HandlerChange| of.counted_per_event.map_or("-".to_owned(), number);
+    let (headings, rows): (Vec<_>, _) = match &change.counter {
+        None => (HANDLER_HEADINGS.to_vec(), shown.map(handler_row).collect()),
+        Some(counter) => {
+            let row = |of| [handler_row(of), vec![counted(of)]].concat();
+            let heading = [counter_heading(counter)];
+            (
+                [HANDLER_HEADINGS, &heading].concat(),
+                shown.map(row).collect(),
+            )
+        }
+    };
+    push_table(text, &headings, rows, style);
+}
 
 fn handler_row(of: &HandlerChange) -> Vec<String> {
     let quantile = |seconds: Option<f64>| seconds.map_or("-".to_owned(), time);
@@ -162,7 +202,7 @@ fn handler_row(of: &HandlerChange) -> Vec<String> {
     ]
 }
 
-const WAITING_HEADINGS: Headings = &["WAITING", "COLOR", "FOR", "PLACE"];
+const WAITING_HEADINGS: Headings<'static> = &["WAITING", "COLOR", "FOR", "PLACE"];
 
 fn waiting_row(of: &Waiting) -> Vec<String> {
     vec![
@@ -175,7 +215,12 @@ fn waiting_row(of: &Waiting) -> Vec<String> {
 }
 
 /// A table, if it has rows.
-fn push_table(text: &mut String, headings: Headings, mut rows: Vec<Vec<String>>, style: &Style) {
+fn push_table(
+    text: &mut String,
+    headings: Headings<'_>,
+    mut rows: Vec<Vec<String>>,
+    style: &Style,
+) {
     if rows.is_empty() {
         return;
     }
@@ -292,55 +337,10 @@ fn shown(text: &str) -> String {
     text.chars().map(plain).collect()
 }
 
-/// A number as people read it: three digits and a power of a thousand.
-fn number(of: f64) -> String {
-    let units = [(1e9, " G"), (1e6, " M"), (1e3, " k")];
-    match units.iter().find(|&&(unit, _)| of >= unit * 0.9995) {
-        Some(&(unit, name)) => three_digits(of / unit) + name,
-        None if of == of.trunc() => format!("{of:.0}"),
-        None => three_digits(of),
-    }
-}
-
-/// A time as people read it.
-fn time(seconds: f64) -> String {
-    let units = [(1.0, " s"), (1e-3, " ms"), (1e-6, " µs")];
-    match units.iter().find(|&&(unit, _)| seconds >= unit * 0.9995) {
-        Some(&(unit, name)) => three_digits(seconds / unit) + name,
-        None => format!("{:.0} ns", seconds * 1e9),
-    }
-}
-
-fn three_digits(of: f64) -> String {
-    match of {
-        of if of >= 99.95 => format!("{of:.0}"),
-        of if of >= 9.995 => format!("{of:.1}"),
-        of => format!("{of:.2}"),
-    }
-}
-
-fn percent(part: f64) -> String {
-    format!("{:.0} %", part * 100.0)
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::look::Look;
     use super::*;
-
-    #[test]
-    fn numbers_and_times_have_three_digits() {
-        let numbers = [0.0, 7.0, 0.25, 12.34, 999.0, 999.9, 12_345.0, 9.999e6, 2e12].map(number);
-        let expected = [
-            "0", "7", "0.25", "12.3", "999", "1.00 k", "12.3 k", "10.0 M", "2000 G",
-        ];
-        assert_eq!(numbers, expected);
-        let times = [0.0, 2.5e-7, 1e-6, 3.2e-5, 0.12, 1.5, 100.0].map(time);
-        let expected = [
-            "0 ns", "250 ns", "1.00 µs", "32.0 µs", "120 ms", "1.50 s", "100 s",
-        ];
-        assert_eq!(times, expected);
-    }
 
     fn change(workers: usize, handlers: usize, waiting: usize) -> Change {
         let mut text = "mely_events_run_total 1\nmely_cycles_per_second 1e9\n".to_owned();

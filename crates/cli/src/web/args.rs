@@ -3,7 +3,7 @@
 use crate::units;
 use clap::{Args, ValueEnum};
 use mely::topology::CpuSet;
-use mely::{Affinity, Policy, ReactorKind};
+use mely::{Affinity, Counted, Policy, ReactorKind};
 use mely_http::server::Address;
 use mely_http::{FollowSymlinks, Limits, Options};
 use std::path::{Path, PathBuf};
@@ -64,10 +64,24 @@ pub(super) struct RuntimeArgs {
     /// Events of a color that run in a row while others wait.
     #[arg(long, value_name = "EVENTS")]
     pub(super) batch_threshold: Option<u32>,
+    /// What to count by handler, for the metrics: misses of the level 2 cache, where the machine
+    /// lets them be counted, or page faults.
+    #[arg(long, value_enum, value_name = "WHAT", default_value = "nothing")]
+    counted: CountedChoice,
     /// Record what runs to this file, for `mely trace info` and the simulator; short
     /// events take longer meanwhile.
     #[arg(long, value_name = "FILE")]
     pub(super) trace: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum CountedChoice {
+    /// Nothing.
+    Nothing,
+    /// Misses of the level 2 cache, or of what the kernel takes for it.
+    CacheMisses,
+    /// Page faults.
+    PageFaults,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -142,6 +156,14 @@ impl WebArgs {
 }
 
 impl RuntimeArgs {
+    pub(super) fn counted(&self) -> Counted {
+        match self.counted {
+            CountedChoice::Nothing => Counted::Nothing,
+            CountedChoice::CacheMisses => Counted::CacheMisses,
+            CountedChoice::PageFaults => Counted::PageFaults,
+        }
+    }
+
     pub(super) fn reactor(&self) -> ReactorKind {
         match self.reactor {
             Reactor::PerWorker => ReactorKind::PerWorker,

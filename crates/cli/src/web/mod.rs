@@ -80,6 +80,7 @@ impl WebArgs {
             .policy(given.policy)
             .affinity(given.affinity)
             .reactor(given.reactor())
+            .counted(given.counted())
             .warn_after(WARN_AFTER);
         if let Some(workers) = given.workers {
             builder = builder.workers(workers);

@@ -123,6 +123,80 @@ fn a_running_program_is_seen_at_work() {
 }
 
 #[test]
+fn what_is_counted_is_a_column_and_what_cannot_be_is_a_line() {
+    let root = tempfile::tempdir().unwrap();
+    std::fs::write(root.path().join("index.html"), "hello").unwrap();
+    let metrics = ["--metrics", "127.0.0.1:0", "--counted"];
+    for (what, headings) in [
+        ("page-faults", &["FAULTS"][..]),
+        ("cache-misses", &["L2 MISS", "  MISSES\n", "not counted: "]),
+        ("nothing", &["MOVES/S\n"]),
+    ] {
+        let mut web = Web::start(root.path(), &[&metrics[..], &[what]].concat());
+        let url = web.line_with("metrics on");
+        let url = url.split_whitespace().last().unwrap();
+        let table = top(&[url, "--once", "--interval", "50ms"]);
+        let table = String::from_utf8(table.stdout).unwrap();
+        assert!(
+            headings.iter().any(|words| table.contains(words)),
+            "{table}"
+        );
+        if what == "page-faults" {
+            let objects = objects(&top(&[url, "--once", "--json", "--interval", "50ms"]));
+            assert_eq!(objects[0]["counter"], "page_faults");
+            let handlers = objects[0]["handlers"].as_array().unwrap();
+            let looks = handlers.iter().find(|one| one["handler"] == "Metrics");
+            let looks = looks.unwrap_or_else(|| panic!("{handlers:?}"));
+            assert!(looks["counted_per_event"].as_f64() >= Some(0.0), "{looks}");
+        }
+    }
+}
+
+/// What a program tells of its counter, in two looks.
+#[test]
+fn what_is_counted_is_told_for_an_event_and_a_second() {
+    let program = |n: u64, counter: &str| {
+        let labels = format!("handler=\"Touchy\",counter=\"{counter}\"");
+        program(n)
+            + &format!(
+                "mely_counter_workers{{counter=\"{counter}\"}} 2\n\
+                 mely_counter_refused{{reason=\"worker 3 has \\\"none\\\"\"}} 1\n\
+                 mely_handler_counted_total{{{labels}}} {}\n\
+                 mely_handler_counted_events_total{{{labels}}} {}\n",
+                2_500 * n,
+                1_000 * n,
+            )
+    };
+    let looks = |counter| vec![ok(&program(1, counter)), ok(&program(2, counter))];
+    let address = answers(looks("l2_cache_misses"));
+    let objects = objects(&top(&[&address, "--once", "--json", "--interval", "50ms"]));
+    assert_eq!(objects[0]["not_counted"], "worker 3 has \"none\"");
+    let handlers = objects[0]["handlers"].as_array().unwrap();
+    for handler in handlers {
+        let (an_event, a_second) = (
+            &handler["counted_per_event"],
+            &handler["counted_per_second"],
+        );
+        let is_known = handler["handler"] == "Touchy";
+        assert_eq!(an_event.as_f64(), is_known.then_some(2.5), "{handler}");
+        assert_eq!(a_second.as_f64().is_some(), is_known, "{handler}");
+    }
+    for (counter, heading) in [
+        ("l2_cache_misses", "L2 MISS"),
+        ("cache_misses", "  MISSES\n"),
+        ("page_faults", "FAULTS"),
+        ("what_comes_later", "COUNTED"),
+    ] {
+        let address = answers(looks(counter));
+        let table = top(&[&address, "--once", "--interval", "50ms"]);
+        let table = String::from_utf8(table.stdout).unwrap();
+        for words in [heading, "not counted: worker 3", "  2.50\n"] {
+            assert!(table.contains(words), "{words}: {table}");
+        }
+    }
+}
+
+#[test]
 fn what_to_pin_is_told_by_the_rule() {
     let address = answers(vec![ok(&program(1)), ok(&program(2))]);
     let objects = objects(&top(&[&address, "--once", "--json", "--interval", "50ms"]));
@@ -210,7 +284,7 @@ fn what_the_command_line_gets_wrong_is_told() {
         assert!(said.contains(words), "{arguments:?}: {said}");
     }
     let help = String::from_utf8(top(&["--help"]).stdout).unwrap();
-    for words in ["PIN", "UNPIN", "penalty", "no hardware counters", "--once"] {
+    for words in ["PIN", "UNPIN", "penalty", "L2 MISS", "--once"] {
         assert!(help.contains(words), "{help}");
     }
 }

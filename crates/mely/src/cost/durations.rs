@@ -76,6 +76,25 @@ impl Durations {
 pub(crate) struct HandlerDurations {
     pub(crate) run: Durations,
     pub(crate) wait: Durations,
+    pub(crate) counted: CountedSums,
+}
+
+/// What a counter counted while noted events ran.
+#[derive(Debug, Default)]
+pub(crate) struct CountedSums {
+    pub(crate) total: Count,
+    /// For how many events the samples stand.
+    pub(crate) events: Count,
+    pub(crate) samples: Count,
+}
+
+impl CountedSums {
+    /// Notes one that stands for so many.
+    pub(crate) fn note(&self, count: u64, stands_for: u64) {
+        self.total.add(count.saturating_mul(stands_for));
+        self.events.add(stands_for);
+        self.samples.add(1);
+    }
 }
 
 /// The same of each handler, by number; memory only for those of which something is known.

@@ -4,6 +4,7 @@
 pub(crate) mod affinity;
 pub(crate) mod barrier;
 pub(crate) mod clock;
+pub(crate) mod counter;
 pub(crate) mod cycles;
 pub(crate) mod driver;
 pub(crate) mod lock_time;

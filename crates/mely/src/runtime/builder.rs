@@ -9,6 +9,7 @@ use mely_topology::CpuSet;
 use super::error::BuildError;
 use crate::cell::{Capacity, OnPanic, UNBOUNDED};
 use crate::machine::affinity::{Affinity, Cores};
+use crate::machine::counter::{Choice, Counted};
 use crate::shared::config::{Config, ReactorKind, StallReport};
 use crate::shared::idle::WORKERS_MAX;
 
@@ -37,6 +38,7 @@ pub struct Builder {
     on_stall: fn(&StallReport),
     worker_name: String,
     reactor: ReactorKind,
+    counted: Counted,
     trace: Option<PathBuf>,
 }
 
@@ -56,6 +58,7 @@ impl Default for Builder {
             on_stall: |report| eprintln!("mely: {report}"),
             worker_name: "mely".to_owned(),
             reactor: ReactorKind::default(),
+            counted: Counted::default(),
             trace: None,
         }
     }
@@ -166,6 +169,32 @@ impl Builder {
         self
     }
 
+    /// What to count while the events of each handler run: cache misses, or page faults. Default:
+    /// [`Counted::Nothing`].
+    ///
+    /// It takes the feature `counters`, and a kernel that lets its counters be opened for the
+    /// program itself, as most do. Where it cannot be, the runtime runs without, and
+    /// [`Snapshot::counting`](crate::Snapshot::counting) says why. What is counted, in user space
+    /// only, is in [`HandlerMetrics::counted`](crate::HandlerMetrics::counted): an estimate from
+    /// the events that are noted, each of which takes two readings of the counter more. An event
+    /// that runs others within itself, in an await, counts what these do, too.
+    ///
+    /// ```
+    /// use mely::{Counted, Handler, Runtime};
+    /// static FILL: Handler = Handler::new("Fill");
+    /// let rt = Runtime::builder().workers(1).counted(Counted::PageFaults).build()?;
+    /// rt.new_color().with_handler(&FILL).post_or_shed(|_, _| drop(vec![1_u8; 1 << 20]));
+    /// rt.wait_idle();
+    /// let metrics = rt.metrics();
+    /// let fill = metrics.handler("Fill").expect("it has run");
+    /// println!("{:?} page faults an event", fill.counted.per_event());
+    /// # Ok::<(), mely::BuildError>(())
+    /// ```
+    pub fn counted(mut self, counted: Counted) -> Self {
+        self.counted = counted;
+        self
+    }
+
     /// Records what runs to a file, replacing what is there: for each event its
     /// handler, color, cost, worker and time, and what posted it. Default: no.
     ///
@@ -261,6 +290,7 @@ impl Builder {
             on_stall: self.on_stall,
             worker_name: self.worker_name,
             reactor: self.reactor,
+            counting: Choice::of(self.counted),
             trace: self.trace,
         }
     }

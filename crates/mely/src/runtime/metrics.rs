@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use mely_sched::Penalty;
 
+use super::counting::{Counting, Tally};
 use super::histogram::Histogram;
 use super::waiting::{self, Waiting};
 use crate::cost::counters::EventCounts;
@@ -163,6 +164,8 @@ pub struct HandlerMetrics {
     pub run: Histogram,
     /// How long they waited before: from their post, or from when their timer fired.
     pub wait: Histogram,
+    /// What [`Snapshot::counting`] names, while they ran.
+    pub counted: Tally,
 }
 
 /// What a runtime has counted up to a moment.
@@ -186,6 +189,8 @@ pub struct Snapshot {
     pub handlers: Vec<HandlerMetrics>,
     /// Noted events that wait now, longest first: one of each color, and 16 at the most.
     pub waiting: Vec<Waiting>,
+    /// What is counted by handler, or why nothing is.
+    pub counting: Counting,
     /// What a steal costs, as last measured, in cycles.
     pub steal_cost_cycles: u64,
     /// Cycles a second of the counter that all cycles here are of.
@@ -218,6 +223,7 @@ impl Snapshot {
             workers,
             handlers: handlers_of(shared),
             waiting: waiting::longest(shared),
+            counting: Counting::of(shared),
             steal_cost_cycles: shared.steal_cost_cycles(),
             cycles_per_second: shared.clock.cycles_per_second(),
         }
@@ -288,6 +294,7 @@ impl HandlerSums {
             moves: 0,
             run: Histogram::default(),
             wait: Histogram::default(),
+            counted: Tally::default(),
         };
         Self {
             metrics,
@@ -300,6 +307,7 @@ impl HandlerSums {
         if let Some(durations) = durations {
             self.metrics.run.add(&durations.run);
             self.metrics.wait.add(&durations.wait);
+            self.metrics.counted.add(&durations.counted);
         }
         self.metrics.events += counts.events.get();
         self.metrics.panics += counts.panics.get();

@@ -2,6 +2,7 @@
 
 mod before;
 pub(crate) mod builder;
+pub(crate) mod counting;
 pub(crate) mod ending;
 pub(crate) mod error;
 pub(crate) mod handle;

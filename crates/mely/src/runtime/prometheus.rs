@@ -2,6 +2,7 @@
 
 use core::fmt;
 
+use super::counting::Tally;
 use super::histogram::Histogram;
 use super::metrics::{HandlerMetrics, Snapshot, WorkerMetrics};
 use super::waiting::Waiting;
@@ -80,6 +81,7 @@ impl Prometheus {
         let help = "How long events waited from their post to their run.";
         self.histograms("handler_wait_seconds", help, of, |h| &h.wait);
         self.waiting(&of.waiting);
+        self.counted(of);
         self.0
     }
 
@@ -154,6 +156,31 @@ impl Prometheus {
         for (rank, one) in waiting.iter().enumerate() {
             if let Some(color) = one.color {
                 self.sample("waiting_color", &format!("{{rank=\"{rank}\"}}"), color);
+            }
+        }
+    }
+
+    /// Nothing, where nothing is to be counted.
+    fn counted(&mut self, of: &Snapshot) {
+        if let Some(reason) = &of.counting.reason {
+            let help = "Why nothing is counted by handler, or not by all workers.";
+            self.family("counter_refused", help, "gauge");
+            let label = format!("{{reason=\"{}\"}}", escaped(reason));
+            self.sample("counter_refused", &label, 1);
+        }
+        let Some(counter) = of.counting.counter else {
+            return;
+        };
+        let help = "Workers that count this by handler.";
+        self.family("counter_workers", help, "gauge");
+        let label = format!("{{counter=\"{counter}\"}}");
+        self.sample("counter_workers", &label, of.counting.workers);
+        for (name, help, count) in HANDLER_TALLIES {
+            self.family(name, help, "counter");
+            for handler in of.handlers.iter().filter(|h| h.counted.samples > 0) {
+                let handler_label = escaped(handler.name);
+                let label = format!("{{handler=\"{handler_label}\",counter=\"{counter}\"}}");
+                self.sample(name, &label, count(&handler.counted));
             }
         }
     }
@@ -300,6 +327,26 @@ const HANDLER_SAMPLES: [HandlerSample; 5] = [
         "Events timed right after their color moved.",
         "counter",
         |h| h.moves as f64,
+    ),
+];
+
+type HandlerTally = (&'static str, &'static str, fn(&Tally) -> u64);
+
+const HANDLER_TALLIES: [HandlerTally; 3] = [
+    (
+        "handler_counted_total",
+        "What was counted while events ran. Estimated from samples.",
+        |tally| tally.total,
+    ),
+    (
+        "handler_counted_events_total",
+        "For how many events that is. Estimated from samples.",
+        |tally| tally.events,
+    ),
+    (
+        "handler_counted_samples_total",
+        "How many of them were noted.",
+        |tally| tally.samples,
     ),
 ];
 

@@ -7,6 +7,7 @@ use std::time::Duration;
 use mely_sched::{Batch, Heuristics, Policy};
 
 use crate::cell::{Capacity, OnPanic};
+use crate::machine::counter::Choice;
 
 /// The settings of a runtime, after the builder has checked them.
 #[derive(Clone)]
@@ -23,6 +24,8 @@ pub(crate) struct Config {
     pub(crate) on_stall: fn(&StallReport),
     pub(crate) worker_name: String,
     pub(crate) reactor: ReactorKind,
+    /// What the workers count while noted events run.
+    pub(crate) counting: Choice,
     /// The file that it records to, if it does.
     pub(crate) trace: Option<PathBuf>,
 }

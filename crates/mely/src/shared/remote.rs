@@ -1,5 +1,6 @@
 //! The part of a worker that other threads reach.
 
+use std::sync::OnceLock;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use mely_sched::{BUNDLE_COLORS, CoreQueue, StealQueue, Ticketed, Worthiness};
@@ -62,6 +63,8 @@ pub(crate) struct Remote {
     pub(crate) counts: WorkerCounts,
     pub(crate) handlers: HandlerTable,
     pub(crate) durations: DurationTable,
+    /// Why it does not count what it should.
+    pub(crate) uncounted: OnceLock<String>,
     /// Noted events that it posted, while they wait.
     pub(crate) seats: Arc<Seats>,
     pub(crate) driver: Box<dyn Driver>,
@@ -94,6 +97,7 @@ impl Remote {
             counts: WorkerCounts::default(),
             handlers: new_table(),
             durations: DurationTable::new(),
+            uncounted: OnceLock::new(),
             seats: Arc::default(),
             driver,
             cpu: PinnedTo::new(cpu),

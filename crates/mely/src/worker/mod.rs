@@ -42,6 +42,7 @@ use crate::cost::sampler::Sampler;
 use crate::event::{Event, NodePool};
 use crate::machine::affinity::Footing;
 use crate::machine::clock::reading_cycles;
+use crate::machine::counter::Counter;
 use crate::machine::driver::ReadyList;
 use crate::machine::sync::Arc;
 use crate::queue::held::Giver;
@@ -96,6 +97,8 @@ pub(crate) struct Worker {
     detour: bool,
     /// Which posts are noted; where posts go another way, all are to be looked at.
     sampler: Sampler,
+    /// Of its thread, which counts while noted events run.
+    counter: Option<Counter>,
     victims: Box<[usize]>,
     /// It steals while one color is left.
     steals_beside: bool,
@@ -157,6 +160,7 @@ impl Worker {
             fifo: shared.has_fifos(),
             detour,
             sampler: Self::new_sampler(index, detour),
+            counter: Self::open_counter(&shared, remote),
             tracer: tracer.map(|tracer| Box::new(RefCell::new(tracer))),
             victims,
             steals_beside: heuristics.steal && heuristics.learn,

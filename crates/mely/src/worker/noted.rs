@@ -13,6 +13,8 @@ use crate::cost::sampler::{NOTES, RARITY_MAX, Rarity, Sampler};
 use crate::cost::seats::{Seats, Sitter};
 use crate::event::handler::{HandlerId, resolve};
 use crate::event::{Call, Event, NodePool, Place, StatePtr};
+use crate::machine::counter::{Choice, Counter, Reading};
+use crate::shared::remote::Remote;
 use crate::shared::{ColorRef, Shared};
 
 /// How rare noted posts of a thread outside may become: one in 64. It may pause at any time,
@@ -95,20 +97,28 @@ struct Run<'a> {
     handler: usize,
     begun_cycles: u64,
     stands_for: u64,
+    /// What the counter said, if there is one.
+    begun: Option<Reading>,
 }
 
 impl<'a> Run<'a> {
     fn begin(worker: &'a Worker, mark: &Mark) -> Self {
         let running = worker.remote().counts.running.get();
-        let run = Self {
+        let mut run = Self {
             worker,
             handler: usize::try_from(running).unwrap_or_default(),
             begun_cycles: worker.shared().clock.cycles(),
             stands_for: mark.stands_for(),
+            begun: None,
         };
         let waited = worker.in_ns(mark.waited_cycles(run.begun_cycles));
         let durations = worker.remote().durations.of(run.handler);
         durations.wait.note(waited, run.stands_for);
+        if let Some(counter) = &worker.counter {
+            run.begun = counter.read();
+            // Reading it takes a system call, which is not the handler's.
+            run.begun_cycles = worker.shared().clock.cycles();
+        }
         run
     }
 }
@@ -117,9 +127,14 @@ impl Drop for Run<'_> {
     fn drop(&mut self) {
         let worker = self.worker;
         let end_cycles = worker.shared().clock.cycles();
+        let end = worker.counter.as_ref().and_then(Counter::read);
         let ran = worker.in_ns(end_cycles.saturating_sub(self.begun_cycles));
         let durations = worker.remote().durations.of(self.handler);
         durations.run.note(ran, self.stands_for);
+        let counted = self.begun.zip(end);
+        if let Some(count) = counted.and_then(|(begun, end)| end.since(&begun)) {
+            durations.counted.note(count, self.stands_for);
+        }
     }
 }
 
@@ -212,6 +227,15 @@ impl Worker {
             true => sampler.looking_at_all(),
             false => sampler,
         }
+    }
+
+    /// The counter of a worker, opened on its thread, if it has one; why not, others are told.
+    pub(super) fn open_counter(shared: &Shared, remote: &Remote) -> Option<Counter> {
+        let Choice::Source(source) = shared.config.counting else {
+            return None;
+        };
+        let refused = |reason| remote.uncounted.set(reason);
+        Counter::open(source).map_err(refused).ok()
     }
 
     /// Posts what is noted, or goes another way than usual, or both.

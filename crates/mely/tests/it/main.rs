@@ -10,6 +10,7 @@ mod build;
 mod calls;
 mod checkers;
 mod colors;
+mod counted;
 mod diagnostics;
 mod ends;
 mod every;
