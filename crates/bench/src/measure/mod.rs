@@ -16,6 +16,7 @@ pub(crate) mod report;
 pub(crate) mod rounds;
 pub(crate) mod server;
 pub(crate) mod spin;
+pub(crate) mod staged;
 pub(crate) mod tally;
 pub(crate) mod turns;
 
