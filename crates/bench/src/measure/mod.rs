@@ -2,6 +2,7 @@
 //! with the machine and the command.
 
 pub(crate) mod arguments;
+pub(crate) mod descriptors;
 pub(crate) mod disturbance;
 pub(crate) mod error;
 pub(crate) mod foreign;

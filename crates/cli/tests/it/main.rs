@@ -7,6 +7,7 @@ mod replay;
 mod servers;
 mod sim;
 mod sim_same;
+mod stages;
 mod top;
 mod trace;
 mod web;

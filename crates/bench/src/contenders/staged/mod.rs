@@ -4,9 +4,13 @@
 //! |---|---|
 //! | `policy` | what a stage refuses, by name |
 //! | `answer` | what clients and servers say to each other |
+//! | `blocking` | servers with threads that block: a pool, and a thread for each connection |
+//! | `packets` | packets on many connections |
 //! | `work` | a stage behind sockets, whose requests cost a fixed time |
 
 pub(crate) mod answer;
+mod blocking;
+pub(crate) mod packets;
 mod policy;
 mod work;
 
@@ -34,6 +38,14 @@ const END_MAX: Duration = Duration::from_secs(5);
 pub enum StageServer {
     /// Requests that cost a fixed time, by a stage.
     Work,
+    /// Pages over HTTP, by a pool of threads.
+    ThreadPool,
+    /// Pages over HTTP, by a thread for each connection.
+    ThreadEach,
+    /// Packets, by the runtime.
+    Packets,
+    /// Packets, by a thread for each connection.
+    PacketThreads,
 }
 
 /// Options of a server of `stages`, which that starts.
@@ -157,6 +169,10 @@ impl Fates {
 pub(crate) fn serve(options: &StagesServeOptions) -> Result<(), Error> {
     let served = match options.what {
         StageServer::Work => work::serve(options),
+        StageServer::Packets => packets::serve(options),
+        StageServer::ThreadPool | StageServer::ThreadEach | StageServer::PacketThreads => {
+            blocking::serve(options)
+        }
     };
     served.map_err(Error::run("stages", format!("{:?}", options.what)))
 }

@@ -32,19 +32,6 @@ pub enum Conditioning {
 }
 
 impl Conditioning {
-    /// All of them, the default first.
-    pub(crate) const ALL: [Self; 9] = [
-        Self::Within,
-        Self::ResponseTime,
-        Self::ResponseTimeTuned,
-        Self::Threshold,
-        Self::EarlyDrop,
-        Self::Codel,
-        Self::Gradient,
-        Self::Deadline,
-        Self::None,
-    ];
-
     /// The policy for responses within a target, of a stage that answers so many a second.
     pub(crate) fn chain(self, target: Nanos, peak: f64) -> AdmissionChain {
         let chain = AdmissionChain::new();
