@@ -9,6 +9,7 @@ mod order;
 mod reconfigured;
 mod rooms;
 mod seen;
+mod slides;
 mod threads;
 
 use std::time::Duration;
