@@ -126,7 +126,7 @@ pub(super) fn in_turns<T: Display>(
 pub(super) fn write_table(rows: &[StageRow], mut out: impl Write) -> io::Result<()> {
     writeln!(
         out,
-        "{:<10}{:<21}{:<20}{:>10}{:>10}{:>10}{:>10}{:>10}{:>8}  and",
+        "{:<12}{:<21}{:<20}{:>10}{:>10}{:>10}{:>10}{:>10}{:>8}  and",
         "experiment",
         "policy",
         "setting",
@@ -140,7 +140,7 @@ pub(super) fn write_table(rows: &[StageRow], mut out: impl Write) -> io::Result<
     for row in rows {
         write!(
             out,
-            "{:<10}{:<21}{:<20}{:>10}{:>10}{:>10}{:>10}{:>10}{:>8} ",
+            "{:<12}{:<21}{:<20}{:>10}{:>10}{:>10}{:>10}{:>10}{:>8} ",
             row.experiment,
             row.policy,
             row.setting,
