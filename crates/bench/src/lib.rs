@@ -26,6 +26,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 pub use contenders::implementation::{Allocator, Implementation, UnknownImplementation};
+pub use contenders::staged::{Conditioning, StageServer, StagesServeOptions};
 pub use measure::repetition::Repetition;
 pub use measure::report::Row;
 pub use measure::turns::Turns;
@@ -38,13 +39,17 @@ pub use questions::paper::{PaperOptions, PaperWorkload, paper_rate};
 pub use questions::peers::PeersOptions;
 pub use questions::plot::PlotOptions;
 pub use questions::single::SingleOptions;
+pub use questions::stages::{Experiment, StagesOptions};
 pub use questions::steal::StealOptions;
 pub use questions::timers::{TimersOptions, Way};
 pub use questions::trace::{TraceOptions, Traced};
 pub use questions::web::{Peer, Requests, WebOptions};
 pub use workloads::Workload;
 
-use questions::{chat, kv, latency, memory, paper, peers, plot, single, steal, timers, trace, web};
+use contenders::staged;
+use questions::{
+    chat, kv, latency, memory, paper, peers, plot, single, stages, steal, timers, trace, web,
+};
 
 /// The benchmarks: a subcommand for each.
 #[derive(Clone, Debug, Subcommand)]
@@ -72,6 +77,11 @@ pub enum Bench {
     Chat(ChatOptions),
     /// The key-value server of the examples beside Redis.
     Kv(KvOptions),
+    /// Staged servers under more than they can serve, and beside servers with threads.
+    Stages(StagesOptions),
+    /// A server of `stages` in this process.
+    #[command(hide = true)]
+    StagesServe(StagesServeOptions),
     /// The microbenchmarks of the papers under every policy, beside the papers' figures.
     Paper(PaperOptions),
     /// Pictures (SVG) of files that the other benchmarks wrote with --json.
@@ -108,6 +118,8 @@ pub fn run(bench: &Bench) -> Result<(), Error> {
         Bench::Web(options) => web::run(options),
         Bench::Chat(options) => chat::run(options),
         Bench::Kv(options) => kv::run(options),
+        Bench::Stages(options) => stages::run(options),
+        Bench::StagesServe(options) => staged::serve(options),
         Bench::Paper(options) => paper::run(options),
         Bench::Plot(options) => plot::run(options),
     }

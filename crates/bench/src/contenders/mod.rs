@@ -5,3 +5,4 @@ pub(crate) mod elsewhere;
 pub(crate) mod implementation;
 pub(crate) mod programs;
 pub(crate) mod runtimes;
+pub(crate) mod staged;

@@ -2,6 +2,7 @@
 //! with the machine and the command.
 
 pub(crate) mod arguments;
+pub(crate) mod descriptors;
 pub(crate) mod disturbance;
 pub(crate) mod error;
 pub(crate) mod foreign;
@@ -16,6 +17,7 @@ pub(crate) mod report;
 pub(crate) mod rounds;
 pub(crate) mod server;
 pub(crate) mod spin;
+pub(crate) mod staged;
 pub(crate) mod tally;
 pub(crate) mod turns;
 

@@ -60,7 +60,7 @@ impl Row {
 }
 
 /// Writes rows as a JSON array, and beside it what machine and command they are of.
-pub(crate) fn write_json(rows: &[Row], path: &Path) -> Result<(), Error> {
+pub(crate) fn write_json<R: Serialize>(rows: &[R], path: &Path) -> Result<(), Error> {
     let failed = |source| Error::File {
         path: path.to_owned(),
         source,

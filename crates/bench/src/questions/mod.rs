@@ -8,6 +8,7 @@ pub(crate) mod paper;
 pub(crate) mod peers;
 pub(crate) mod plot;
 pub(crate) mod single;
+pub(crate) mod stages;
 pub(crate) mod steal;
 mod table;
 pub(crate) mod timers;

@@ -4,6 +4,7 @@ pub(crate) mod chains;
 mod cross;
 mod keyed_rounds;
 pub(crate) mod services;
+pub(crate) mod staged;
 mod unbalanced;
 
 use std::fmt;

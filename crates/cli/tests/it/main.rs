@@ -8,6 +8,7 @@ mod replay;
 mod servers;
 mod sim;
 mod sim_same;
+mod stages;
 mod top;
 mod trace;
 mod web;

@@ -12,6 +12,7 @@ mod policies;
 mod reconfigured;
 mod rooms;
 mod seen;
+mod slides;
 mod stress;
 mod threads;
 mod ways;

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::measure::Error;
 use crate::measure::provenance::{self, Provenance};
 use crate::measure::report::Row;
+use crate::measure::staged::StageRow;
 
 /// What becomes a picture.
 #[derive(Debug)]
@@ -67,7 +68,7 @@ fn read_file(path: &Path) -> Result<Vec<Group>, Error> {
         path: path.to_owned(),
         source,
     })?;
-    let rows: Vec<Row> = serde_json::from_str(&text).map_err(|error| {
+    let rows = rows(&text).map_err(|error| {
         let what = match error.is_eof() {
             true => "cut off",
             false => "no array of rows",
@@ -93,6 +94,15 @@ fn read_file(path: &Path) -> Result<Vec<Group>, Error> {
         }
     }
     Ok(groups)
+}
+
+/// Rows, or the objects of experiments on stages, of which each is several.
+fn rows(text: &str) -> serde_json::Result<Vec<Row>> {
+    let staged = serde_json::from_str::<Vec<StageRow>>(text).unwrap_or_default();
+    match staged.is_empty() {
+        true => serde_json::from_str(text),
+        false => Ok(staged.iter().flat_map(StageRow::bars).collect()),
+    }
 }
 
 fn check(row: &Row) -> Result<(), String> {
