@@ -110,7 +110,7 @@ pub(crate) fn run_worker(worker: &Worker) {
     let _give_back = GiveBack::after(worker);
     let work = || {
         while worker.shared.phase() < Phase::Stopped {
-            if worker.step() == Step::Idle && !worker.finds_readiness() {
+            if worker.step() == Step::Idle && !worker.finds_work() {
                 worker.sleep();
             }
         }
@@ -143,8 +143,15 @@ impl Worker {
     /// Looks at the descriptors before the worker lies down: on a server at work one of
     /// them is ready, and lying down and getting up, with who wakes it meanwhile, costs
     /// more than a look.
-    fn finds_readiness(&self) -> bool {
-        self.remote().driver.has_sources() && (self.poll() || self.gives_way())
+    fn finds_work(&self) -> bool {
+        self.remote().driver.has_sources() && (self.looks() || self.gives_way())
+    }
+
+    /// Looks at descriptors, timers and what was sent; whether there is something to do.
+    fn looks(&self) -> bool {
+        let found = self.poll();
+        let is_ready = || self.private_colors() > 0 || !self.pinned.is_empty();
+        found || is_ready() || self.remote().mailbox.has_elements()
     }
 
     /// Lets others on this core run, if that has paid of late; whether there is something
@@ -152,14 +159,11 @@ impl Worker {
     fn gives_way(&self) -> bool {
         let mut yields = self.yields.get();
         let tries = self.shared.config.heuristics.learn && yields.try_now();
-        let found = tries
-            && yields.look(
-                || self.shared.clock.cycles(),
-                || {
-                    self.remote().driver.give_way();
-                    self.poll()
-                },
-            );
+        let turn = || {
+            self.remote().driver.give_way();
+            self.looks()
+        };
+        let found = tries && yields.look(|| self.shared.clock.cycles(), turn);
         self.yields.set(yields);
         found
     }
