@@ -1,5 +1,7 @@
 //! What comes of a change, done when the lock is free.
 
+use std::cell::RefCell;
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::task::Waker;
 use std::time::Duration;
@@ -51,15 +53,58 @@ impl<E: Send + 'static> Effects<E> {
                 // The next look of the governor tries again.
             }
         }
-        for waiter in self.upstream {
-            waiter.resume();
-        }
+        resume_in_turn(self.upstream);
         for waker in self.wakers {
             caught(|| waker.wake());
         }
         for (event, why) in self.shed {
             shared.give_to_hook(event, why);
         }
+    }
+}
+
+thread_local! {
+    /// Who is to be resumed by this thread, while it resumes others.
+    static RESUMED: RefCell<Option<VecDeque<Waiter>>> = const { RefCell::new(None) };
+}
+
+/// Forgets who is left, at the end of the resuming.
+struct Resuming;
+
+impl Drop for Resuming {
+    fn drop(&mut self) {
+        let left = RESUMED.try_with(RefCell::take);
+        drop(left);
+    }
+}
+
+/// Resumes stages one after the other. One that cannot go on, since its runtime has ended, has
+/// others to resume at once: they come after it, as within it a long chain of held stages would
+/// take all of the stack.
+fn resume_in_turn(waiters: Vec<Waiter>) {
+    if waiters.is_empty() {
+        return;
+    }
+    let mut waiters = Some(waiters);
+    let queue = |resumed: &RefCell<Option<VecDeque<Waiter>>>| {
+        let waiters = waiters.take().unwrap_or_default();
+        let mut resumed = resumed.borrow_mut();
+        let is_first = resumed.is_none();
+        resumed.get_or_insert_default().extend(waiters);
+        is_first
+    };
+    let is_first = RESUMED.try_with(queue);
+    // A thread that ends has no such queue any more.
+    for waiter in waiters.into_iter().flatten() {
+        waiter.resume();
+    }
+    if is_first != Ok(true) {
+        return;
+    }
+    let _resuming = Resuming;
+    let next = || RESUMED.with_borrow_mut(|resumed| resumed.as_mut()?.pop_front());
+    while let Some(waiter) = next() {
+        waiter.resume();
     }
 }
 

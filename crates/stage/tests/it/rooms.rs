@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
 use std::task::{Context, Poll, Wake, Waker};
 
-use mely_stage::{Control, Ending, Manager, Refusal, Schedule, StageOptions, each};
+use mely_stage::{Control, Ending, Manager, Refusal, Reservation, StageOptions, each};
 
 use crate::{LONG, assert_accounted, runtime};
 
@@ -21,23 +21,19 @@ impl Wake for Panics {
     }
 }
 
-/// A stage with room for one, which nobody serves until it is told.
-fn full(rt: &mely::Runtime) -> Control<u32> {
-    let schedule = Schedule::Delayed {
-        events: usize::MAX,
-        after: LONG * 1000,
-    };
-    let options = StageOptions::new().colors(1).capacity(1).schedule(schedule);
+/// A stage with room for one, which is taken.
+fn full(rt: &mely::Runtime) -> (Control<u32>, Reservation<u32>) {
+    let options = StageOptions::new().colors(1).capacity(1);
     let stage = Manager::new(rt).create("full", options, |_| each(|_| ()));
     let stage = stage.expect("created");
-    stage.sink().offer(0).expect("room");
-    stage
+    let place = stage.sink().reserve(&0).expect("room");
+    (stage, place)
 }
 
 #[test]
 fn who_waits_is_woken_by_room_though_wakers_panic() {
     let rt = runtime();
-    let stage = full(&rt);
+    let (stage, place) = full(&rt);
     let wakes = [(); 3].map(|()| Arc::new(Panics(AtomicU32::new(0))));
     let sink = stage.sink();
     let mut waiting = [1, 2, 3].map(|n| Box::pin(sink.offer_when_room(n)));
@@ -57,6 +53,7 @@ fn who_waits_is_woken_by_room_though_wakers_panic() {
         .as_mut()
         .poll(&mut Context::from_waker(Waker::noop()));
     assert!(matches!(polled, Poll::Ready(Ok(()))));
+    place.fill(0);
     stage.destroy(Ending::Drain, LONG).expect("drained");
     assert_eq!(woken(), [1, 1, 1]);
     let polled = pin!(third).poll(&mut Context::from_waker(Waker::noop()));
@@ -67,7 +64,7 @@ fn who_waits_is_woken_by_room_though_wakers_panic() {
 #[test]
 fn nobody_waits_for_room_that_never_comes() {
     let rt = runtime();
-    let stage = full(&rt);
+    let (stage, _place) = full(&rt);
     stage.set_capacity(0);
     let polled =
         pin!(stage.sink().offer_when_room(7)).poll(&mut Context::from_waker(Waker::noop()));

@@ -5,221 +5,305 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
+use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use mely::Handle;
+use mely::{Handle, Runtime};
 use mely_sched::admission::AdmissionChain;
 use mely_sched::{GovernorOptions, Nanos};
 use mely_stage::{
-    Batch, Ending, Manager, Refusal, Schedule, Shed, StageContext, StageOptions, each,
+    Batch, Control, Ending, Manager, Refusal, Schedule, Shed, Sink, StageContext, StageOptions,
+    each,
 };
 
 use crate::{LONG, assert_accounted, runtime};
 
+/// How many events each thread offers.
+const OFFERS: u64 = 1_000;
+
+struct Random(u64);
+
+impl Random {
+    fn new(seed: u64) -> Self {
+        Self(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1)
+    }
+
+    fn below(&mut self, bound: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % bound
+    }
+
+    fn size(&mut self, bound: u64) -> usize {
+        self.below(bound) as usize
+    }
+}
+
+/// What the program itself knows of its events.
+#[derive(Default)]
+struct Ledger {
+    made: AtomicU64,
+    dropped: AtomicU64,
+    first_handled: AtomicU64,
+    last_handled: AtomicU64,
+    /// Handled by the first stage when the last one had ended.
+    stranded: AtomicU64,
+    /// Told to the hooks of the stages.
+    told: AtomicU64,
+    /// The last number of each key.
+    seen: Mutex<HashMap<u64, u64>>,
+}
+
+fn count(counter: &AtomicU64) {
+    counter.fetch_add(1, Relaxed);
+}
+
 struct Numbered {
     key: u64,
     number: u64,
-    dropped: Arc<AtomicU64>,
+    ledger: Arc<Ledger>,
+}
+
+impl Numbered {
+    fn new(key: u64, number: u64, ledger: &Arc<Ledger>) -> Self {
+        count(&ledger.made);
+        Self {
+            key,
+            number,
+            ledger: Arc::clone(ledger),
+        }
+    }
 }
 
 impl Drop for Numbered {
     fn drop(&mut self) {
-        self.dropped.fetch_add(1, Relaxed);
+        count(&self.ledger.dropped);
     }
 }
 
-fn stress(seed: u64) {
-    let mut seed = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
-    let mut random = move |below: u64| {
-        seed ^= seed << 13;
-        seed ^= seed >> 7;
-        seed ^= seed << 17;
-        seed % below
-    };
-    let (rt, other) = (runtime(), runtime());
-    let dropped = Arc::new(AtomicU64::new(0));
-    let (handled, told, made) = (
-        Arc::new(AtomicU64::new(0)),
-        Arc::new(AtomicU64::new(0)),
-        Arc::new(AtomicU64::new(0)),
-    );
-    let hook = || {
-        let told = Arc::clone(&told);
-        move |_: Numbered, why| {
-            if !matches!(why, Shed::Refused(_)) {
-                told.fetch_add(1, Relaxed);
-            }
-        }
-    };
-    let kind = |options: StageOptions<Numbered>, n: u64| match n {
-        0 => options.threads(GovernorOptions {
+/// Options of a stage with threads, for 0, or with so many colors.
+fn options_of(colors: usize, capacity: usize, ledger: &Arc<Ledger>) -> StageOptions<Numbered> {
+    let told = Arc::clone(ledger);
+    let options = match colors {
+        0 => StageOptions::new().threads(GovernorOptions {
             period: Nanos::new(1),
             queued_max: 1,
             threads_max: 3,
             idle_periods: 1,
             ..GovernorOptions::default()
         }),
-        n => options.colors(n as usize),
+        colors => StageOptions::new().colors(colors),
     };
-    let sink_options = kind(StageOptions::new(), random(3))
-        .capacity(4 + random(20) as usize)
+    options
+        .capacity(capacity)
         .key(|event: &Numbered| event.key)
-        .on_shed(hook());
-    let ends = Arc::clone(&handled);
-    let last = Manager::new(&other)
-        .create("last", sink_options, move |_| {
-            let ends = Arc::clone(&ends);
-            each(move |_: Numbered| _ = ends.fetch_add(1, Relaxed))
-        })
-        .expect("created");
-    let n = 1 + random(3);
-    let first_options = kind(StageOptions::new(), n)
-        .capacity(1 + random(50) as usize)
-        .key(|event: &Numbered| event.key)
-        .feeds(&last.sink())
-        .on_shed(hook());
-    let (to_last, firsts) = (last.sink(), Arc::new(AtomicU64::new(0)));
-    let (first_handled, lost) = (Arc::clone(&firsts), Arc::new(AtomicU64::new(0)));
-    let losts = Arc::clone(&lost);
-    let seen = Arc::new(Mutex::new(HashMap::<u64, u64>::new()));
-    let numbers = Arc::clone(&seen);
-    let panic_at = random(500);
-    let first = Manager::new(&rt)
-        .create("first", first_options, move |_| {
-            let (to_last, firsts) = (to_last.clone(), Arc::clone(&first_handled));
-            let (numbers, losts) = (Arc::clone(&numbers), Arc::clone(&losts));
-            move |batch: &mut Batch<'_, Numbered>, _: &mut StageContext<'_>| {
-                let unknown = Numbered {
-                    key: 0,
-                    number: 0,
-                    dropped: Arc::default(),
-                };
-                loop {
-                    let place = match to_last.reserve(&unknown) {
-                        Ok(place) => Some(place),
-                        Err(Refusal::Closed) => None,
-                        Err(_) => break,
-                    };
-                    let Some(event) = batch.next() else { break };
-                    let mut numbers = numbers.lock().expect("whole");
-                    let before = numbers.entry(event.key).or_insert(0);
-                    assert!(*before < event.number, "order of a key");
-                    *before = event.number;
-                    drop(numbers);
-                    if event.number == panic_at {
-                        std::panic::resume_unwind(Box::new("in a handler"));
-                    }
-                    firsts.fetch_add(1, Relaxed);
-                    match place {
-                        Some(place) => place.fill(event),
-                        None => _ = losts.fetch_add(1, Relaxed),
-                    }
-                }
+        .on_shed(move |_: Numbered, why| {
+            if !matches!(why, Shed::Refused(_)) {
+                count(&told.told);
             }
         })
-        .expect("created");
-    let accepted = Arc::new(AtomicU64::new(0));
-    let offering: Vec<_> = (0..3_u64)
-        .map(|key| {
-            let (sink, made, accepted) = (first.sink(), Arc::clone(&made), Arc::clone(&accepted));
-            let (dropped, rt) = (Arc::clone(&dropped), Handle::clone(&rt));
-            let how = random(3);
-            std::thread::spawn(move || {
-                for number in 1..=1_000 {
-                    made.fetch_add(1, Relaxed);
-                    let event = Numbered {
-                        key,
-                        number,
-                        dropped: Arc::clone(&dropped),
-                    };
-                    let is_in = match how {
-                        0 => sink.offer(event).is_ok(),
-                        1 => match sink.reserve(&event) {
-                            Ok(place) if number % 7 > 0 => {
-                                place.fill(event);
-                                true
-                            }
-                            _ => false,
-                        },
-                        _ => {
-                            let offer = sink.offer_when_room(event);
-                            match rt.new_color().spawn(offer).wait() {
-                                Ok(offered) => offered.is_ok(),
-                                // Unknown: the runtime has ended meanwhile.
-                                Err(_) => return,
-                            }
-                        }
-                    };
-                    accepted.fetch_add(u64::from(is_in), Relaxed);
-                }
-            })
-        })
-        .collect();
-    for _ in 0..random(200) {
-        match random(8) {
-            0 => first.set_capacity(random(40) as usize),
-            1 => last.set_capacity(random(20) as usize),
-            2 => first.set_admission(AdmissionChain::within(Nanos::from_micros(random(2_000)))),
+}
+
+fn last_stage(rt: &Handle, random: &mut Random, ledger: &Arc<Ledger>) -> Control<Numbered> {
+    let options = options_of(random.size(3), 4 + random.size(20), ledger);
+    let ledger = Arc::clone(ledger);
+    let make = move |_| {
+        let ledger = Arc::clone(&ledger);
+        each(move |_: Numbered| count(&ledger.last_handled))
+    };
+    Manager::new(rt)
+        .create("last", options, make)
+        .expect("created")
+}
+
+/// Hands on what it takes, in the order of each key; one of its events panics.
+fn first_stage(
+    rt: &Handle,
+    random: &mut Random,
+    last: &Sink<Numbered>,
+    ledger: &Arc<Ledger>,
+) -> Control<Numbered> {
+    let options = options_of(1 + random.size(3), 1 + random.size(50), ledger).feeds(last);
+    let (last, ledger, panic_at) = (last.clone(), Arc::clone(ledger), random.below(500));
+    let make = move |_| {
+        let (last, ledger) = (last.clone(), Arc::clone(&ledger));
+        move |batch: &mut Batch<'_, Numbered>, _: &mut StageContext<'_>| {
+            hand_on(batch, &last, &ledger, panic_at);
+        }
+    };
+    Manager::new(rt)
+        .create("first", options, make)
+        .expect("created")
+}
+
+fn hand_on(
+    batch: &mut Batch<'_, Numbered>,
+    last: &Sink<Numbered>,
+    ledger: &Arc<Ledger>,
+    panic_at: u64,
+) {
+    let like = Numbered::new(0, 0, ledger);
+    loop {
+        let place = match last.reserve(&like) {
+            Ok(place) => Some(place),
+            Err(Refusal::Closed) => None,
+            Err(_) => return,
+        };
+        let Some(event) = batch.next() else { return };
+        let before = ledger
+            .seen
+            .lock()
+            .expect("whole")
+            .insert(event.key, event.number);
+        assert!(before < Some(event.number), "order of a key");
+        if event.number == panic_at {
+            std::panic::resume_unwind(Box::new("in a handler"));
+        }
+        count(&ledger.first_handled);
+        match place {
+            Some(place) => place.fill(event),
+            None => count(&ledger.stranded),
+        }
+    }
+}
+
+/// Offers the events of a key, in one of three ways.
+fn offer_all(sink: &Sink<Numbered>, key: u64, way: u64, rt: &Handle, ledger: &Arc<Ledger>) {
+    for number in 1..=OFFERS {
+        let event = Numbered::new(key, number, ledger);
+        match way {
+            0 => drop(sink.offer(event)),
+            1 => match sink.reserve(&event) {
+                Ok(place) if number % 7 > 0 => place.fill(event),
+                unused => drop(unused),
+            },
+            _ => {
+                let offer = sink.offer_when_room(event);
+                // What its runtime has dropped at its end is in the ledger of the stages.
+                let Ok(_) = rt.new_color().spawn(offer).wait() else {
+                    return;
+                };
+            }
+        }
+    }
+}
+
+fn change_at_random(
+    rt: &Handle,
+    random: &mut Random,
+    first: &Control<Numbered>,
+    last: &Control<Numbered>,
+) {
+    for _ in 0..random.below(200) {
+        match random.below(8) {
+            0 => first.set_capacity(random.size(40)),
+            1 => last.set_capacity(random.size(20)),
+            2 => {
+                let within = Nanos::from_micros(random.below(2_000));
+                first.set_admission(AdmissionChain::within(within));
+            }
             3 => first.set_schedule(Schedule::Delayed {
-                events: random(60) as usize,
-                after: Duration::from_micros(random(3_000)),
+                events: random.size(60),
+                after: Duration::from_micros(random.below(3_000)),
             }),
             4 => first.set_schedule(Schedule::Eager),
             5 => last.set_admission(AdmissionChain::new()),
-            6 => std::thread::yield_now(),
-            _ => {
-                let room = first.sink().room();
-                drop(rt.new_color().spawn(room));
-            }
+            6 => thread::yield_now(),
+            _ => drop(rt.new_color().spawn(first.sink().room())),
         }
         assert_accounted(&first.snapshot());
         assert_accounted(&last.snapshot());
     }
-    let mut back = 0;
-    let mut rts = (Some(rt), Some(other));
-    match random(6) {
-        0 => drop(rts.0.take()),
-        1 => drop(rts.1.take()),
-        2 => back += last.destroy(Ending::HandBack, LONG).expect("ended").len(),
-        3 => back += first.destroy(Ending::HandBack, LONG).expect("ended").len(),
-        4 => drop(rts.0.take().expect("there").shutdown(LONG)),
-        _ => last.end(Ending::Drain).clear(),
+}
+
+/// Ends one of the runtimes or stages while all goes on; how many events came back.
+fn end_one(
+    random: &mut Random,
+    runtimes: (Runtime, Runtime),
+    first: &Control<Numbered>,
+    last: &Control<Numbered>,
+) -> (usize, [Option<Runtime>; 2]) {
+    let (one, other) = runtimes;
+    match random.below(6) {
+        0 => {
+            drop(one);
+            (0, [None, Some(other)])
+        }
+        1 => {
+            drop(other);
+            (0, [Some(one), None])
+        }
+        2 => {
+            let back = last.destroy(Ending::HandBack, LONG).expect("ended");
+            (back.len(), [Some(one), Some(other)])
+        }
+        3 => {
+            let back = first.destroy(Ending::HandBack, LONG).expect("ended");
+            (back.len(), [Some(one), Some(other)])
+        }
+        4 => {
+            drop(one.shutdown(LONG));
+            (0, [None, Some(other)])
+        }
+        _ => {
+            last.end(Ending::Drain).clear();
+            (0, [Some(one), Some(other)])
+        }
     }
-    first.set_capacity(100);
-    last.set_capacity(100);
+}
+
+fn check(first: &Control<Numbered>, last: &Control<Numbered>, back: usize, ledger: &Ledger) {
+    let (first, last) = (first.snapshot(), last.snapshot());
+    assert!(first.has_ended && last.has_ended);
+    let (first, last) = (assert_accounted(&first), assert_accounted(&last));
+    assert_eq!(first.running + last.running, 0);
+    let handed_on = ledger.first_handled.load(Relaxed);
+    assert_eq!(first.handled, handed_on);
+    assert_eq!(last.accepted, handed_on - ledger.stranded.load(Relaxed));
+    assert_eq!(last.handled, ledger.last_handled.load(Relaxed));
+    assert_eq!(first.handed_back + last.handed_back, back as u64);
+    let shed = first.expired() + last.expired() + first.ended + last.ended;
+    assert_eq!(ledger.told.load(Relaxed), shed);
+}
+
+fn stress(seed: u64) {
+    let random = &mut Random::new(seed);
+    let ledger = Arc::new(Ledger::default());
+    let (rt, other) = (runtime(), runtime());
+    let last = last_stage(&other, random, &ledger);
+    let first = first_stage(&rt, random, &last.sink(), &ledger);
+    let offering: Vec<JoinHandle<()>> = (0..3)
+        .map(|key| {
+            let (sink, rt) = (first.sink(), Handle::clone(&rt));
+            let (ledger, way) = (Arc::clone(&ledger), random.below(3));
+            thread::spawn(move || offer_all(&sink, key, way, &rt, &ledger))
+        })
+        .collect();
+    change_at_random(&rt, random, &first, &last);
+    let (mut back, runtimes) = end_one(random, (rt, other), &first, &last);
+    for stage in [&first, &last] {
+        stage.set_capacity(100);
+    }
     last.set_schedule(Schedule::Eager);
     for one in offering {
         one.join().expect("no panic");
     }
-    back += first.destroy(Ending::Drain, LONG).expect("ended").len();
-    back += last.destroy(Ending::Drain, LONG).expect("ended").len();
-    let (a, b) = (first.snapshot(), last.snapshot());
-    assert!(a.has_ended && b.has_ended);
-    let (a, b) = (assert_accounted(&a).clone(), assert_accounted(&b).clone());
-    assert_eq!(a.running + b.running, 0);
-    assert_eq!(a.handled, firsts.load(Relaxed));
-    assert_eq!(b.accepted, firsts.load(Relaxed) - lost.load(Relaxed));
-    assert_eq!(b.handled, handled.load(Relaxed));
-    assert_eq!(a.handed_back + b.handed_back, back as u64);
-    let shed = a.expired() + b.expired() + a.ended + b.ended;
-    assert_eq!(told.load(Relaxed), shed);
-    drop(rts);
-    assert_eq!(
-        dropped.load(Relaxed),
-        made.load(Relaxed),
-        "events are dropped once"
-    );
+    for stage in [&first, &last] {
+        back += stage.destroy(Ending::Drain, LONG).expect("ended").len();
+    }
+    check(&first, &last, back, &ledger);
+    drop(runtimes);
+    let (made, dropped) = (ledger.made.load(Relaxed), ledger.dropped.load(Relaxed));
+    assert_eq!(made, dropped, "events are dropped once");
 }
 
+/// By default few seeds; `SEED=1000 SEEDS=10000` tries many others.
 #[test]
 fn nothing_is_lost_or_doubled_or_out_of_order() {
-    let begun = std::time::Instant::now();
-    let seconds = std::env::var("SECONDS_OF_STRESS").map_or(3, |s| s.parse().expect("a number"));
-    let mut seed = std::env::var("SEED").map_or(1, |s| s.parse().expect("a number"));
-    while begun.elapsed() < Duration::from_secs(seconds) {
-        stress(seed);
-        seed += 1;
-    }
+    let number = |name, default| std::env::var(name).map_or(default, |s| s.parse().expect(name));
+    let from: u64 = number("SEED", 1);
+    (from..from + number("SEEDS", 100)).for_each(stress);
 }
 
 #[test]
