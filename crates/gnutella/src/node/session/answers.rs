@@ -26,14 +26,15 @@ impl Session {
             push: Some(false),
             busy: Some(false),
             ..HitFlags::default()
-        };
+        }
+        .bytes();
         let hit = Message::QueryHit(QueryHit {
             address: setting.any_address(self.local),
             speed_kbits: SPEED_KBITS,
             results: found.iter().map(|file| file.result()).collect(),
             trailer: Some(HitTrailer {
                 vendor: VENDOR,
-                open: &flags.bytes(),
+                open: &flags,
                 private: b"",
             }),
             servent: setting.servent,
